@@ -1,0 +1,151 @@
+"""``overnight report STATUSFILE...``: how a run went, in words and as a picture."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+from overnight.core.summary import rerun_command, rerun_from_list, summary_facts, summary_text
+from overnight.core.summary.words import visible
+from overnight.errors import OvernightError
+from overnight.model.run import RunFiles, prefix_of_status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from overnight.core.summary import Summary
+    from overnight.watch.history import History
+    from overnight.watch.scene import Scene
+
+_DESCRIPTION = """\
+Summarise a run from its status file, of disBatch or of overnight: how many, how long, what
+was slowest and largest, what failed and why, and the command that runs that again. What
+lies beside it in <prefix>_tasks.jsonl is used too. Several files are one run and its
+resumes, in the order given.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the verb takes."""
+    parser.add_argument("status_files", nargs="+", metavar="STATUSFILE",
+                        help="<prefix>_status.txt of a run, then of its resumes")
+    parser.add_argument("--svg", metavar="FILE", help="draw the run: an SVG picture")
+    parser.add_argument("--png", metavar="FILE", help="the same as PNG (needs Pillow)")
+    parser.add_argument("--html", metavar="FILE",
+                        help="picture and summary in one page that loads nothing")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the verb; its exit status."""
+    parser = argparse.ArgumentParser(prog="overnight report", description=_DESCRIPTION)
+    add_arguments(parser)
+    return report(parser.parse_args(arguments))
+
+
+def report(options: argparse.Namespace) -> int:
+    """Print the summary, write the pictures asked for; 0.
+
+    Raises:
+        OvernightError: A file cannot be read or written.
+    """
+    # Nothing here is garbage before the end, and looking for it takes a third of the time.
+    import gc
+
+    from overnight.watch.history import read_history
+
+    gc.disable()
+    history = read_history(options.status_files)
+    summary = history.summary()
+    rerun = _rerun(options.status_files)
+    if options.svg or options.png or options.html:
+        _draw(options, history, summary, rerun)
+    if options.json:
+        _print_facts(options.status_files, history, summary, rerun)
+    else:
+        _print_text(history, summary, rerun)
+    return 0
+
+
+def _rerun(status_files: Sequence[str]) -> str:
+    """The command that goes on: ``resume`` needs what only a run of ours leaves."""
+    prefix = prefix_of_status(status_files[-1])
+    if prefix and any(map(os.path.exists, (RunFiles(prefix).description, RunFiles(prefix).tasks))):
+        return rerun_command(status_files[-1])
+    return rerun_from_list(status_files)
+
+
+def _draw(
+    options: argparse.Namespace, history: History, summary: Summary, rerun: str
+) -> None:
+    from overnight.watch.picture import draw
+
+    scene = draw(history, summary, _title(options.status_files))
+    if options.svg:
+        from overnight.watch.svg import svg_text
+
+        _write(options.svg, svg_text(scene))
+    if options.html:
+        _write(options.html, _page(scene, history, summary, rerun))
+    if options.png:
+        from overnight.watch.png import write_png
+
+        write_png(scene, options.png)
+
+
+def _page(scene: Scene, history: History, summary: Summary, rerun: str) -> str:
+    from overnight.watch.page import page_text
+
+    return page_text(scene, summary, rerun, history.notes, clock)
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise OvernightError(
+            f"it cannot be written: {error.strerror}", where=path, kept="no record was touched"
+        ) from error
+
+
+def _title(status_files: Sequence[str]) -> str:
+    """The name of the run, without its folder."""
+    path = status_files[0]
+    name = os.path.basename(prefix_of_status(path) or path)
+    return f"{name} (in {len(status_files)} parts)" if len(status_files) > 1 else name
+
+
+def _print_facts(
+    status_files: Sequence[str], history: History, summary: Summary, rerun: str
+) -> None:
+    import json
+
+    facts = {
+        "status_files": list(status_files),
+        **summary_facts(summary),
+        "barriers": len(history.barriers),
+        "rerun": rerun if summary.failed or summary.cut_off else None,
+        "notes": history.notes,
+    }
+    print(json.dumps(facts, indent=2))
+
+
+def _print_text(history: History, summary: Summary, rerun: str) -> None:
+    from textwrap import fill
+
+    has_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    parts = [summary_text(summary, rerun, clock, colour=has_colour)]
+    parts += [
+        fill(f"note: {visible(note)}", 80, subsequent_indent="      ") for note in history.notes
+    ]
+    encoding = sys.stdout.encoding or "utf-8"
+    print("\n".join(parts).rstrip("\n").encode(encoding, "replace").decode(encoding))
+
+
+def clock(at: float) -> str:
+    """A moment as a clock here has it, with its day; the same in every language."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))

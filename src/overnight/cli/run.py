@@ -1,0 +1,229 @@
+"""``overnight run`` and ``disBatch``: run a list."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from overnight.cli.arguments import add_arguments, options_of, version_text
+from overnight.cli.exit_status import compatible_status, own_status
+from overnight.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TextIO
+
+    from overnight.core.verdict import Verdict
+    from overnight.model.options import RunOptions
+    from overnight.observers.jsonlines import JsonObserver
+    from overnight.observers.progress import ProgressObserver
+    from overnight.ports import Observer
+    from overnight.watch.screen import Screen
+    from overnight.wiring import Plan, Run
+
+NO_TASKS = "No tasks to run."
+SOME_FAILED = "Some tasks failed with non-zero exit codes -- please check the logs"
+
+
+def main(arguments: Sequence[str], is_compatible: bool = False) -> int:
+    """Parse, run, and say how it ended; returns the exit status."""
+    parser = _parser(is_compatible)
+    parsed = parser.parse_intermixed_args(arguments)
+    _ask_for_help_as_disbatch_does(parser, parsed)
+    try:
+        options = options_of(parsed, is_compatible)
+    except UsageError as error:
+        parser.print_usage(sys.stderr)
+        print(f"{parser.prog}: error: {error}", file=sys.stderr)
+        return error.exit_status
+    for name in ("mailTo", "reissue_after"):
+        if getattr(parsed, name) is not None:
+            print(f"{parser.prog}: --{name.replace('_', '-')} is not there yet: the run goes on"
+                  " without it", file=sys.stderr)
+    if getattr(parsed, "dry_run", False):
+        from overnight.cli.dry_run import show
+
+        return show(options)
+    return run(options, detaches=getattr(parsed, "detach", False))
+
+
+def _parser(is_compatible: bool) -> argparse.ArgumentParser:
+    program = "disBatch" if is_compatible else "overnight run"
+    parser = argparse.ArgumentParser(
+        prog=program, description="Run a list of tasks, one record each.",
+    )
+    parser.add_argument("--version", action="version", version=version_text(program))
+    add_arguments(parser, is_compatible)
+    return parser
+
+
+def _ask_for_help_as_disbatch_does(
+    parser: argparse.ArgumentParser, parsed: argparse.Namespace
+) -> None:
+    """Combinations that disBatch answers with its help text and status 1."""
+    starts_bare = parsed.startup_only and (
+        parsed.ssh_node or parsed.env_resource or parsed.retire_cmd is not None
+    )
+    if starts_bare or (parsed.mailFreq is not None and parsed.mailTo is None):
+        parser.print_help()
+        sys.exit(1)
+
+
+def run(options: RunOptions, *, detaches: bool = False) -> int:
+    """Run a list with these options; returns the exit status."""
+    from overnight.wiring import Plan, Run
+
+    plan = Plan(options)
+    if detaches:
+        from overnight.cli.detach import detach
+
+        if (status := detach(plan.files)) is not None:
+            return status
+    started = Run(plan)
+    if detaches:
+        from overnight.cli.detach import let_go
+
+        let_go()
+    show = Showing(plan, started)
+    verdict = show.drive()
+    if options.is_compatible:
+        return compatible_status(verdict, counts_failures=options.exit_code)
+    return own_status(verdict)
+
+
+class Showing:
+    """A run with its screen: what is shown while it goes on, and at its end."""
+
+    def __init__(self, plan: Plan, run: Run) -> None:
+        self._plan = plan
+        self._run = run
+        self._options = plan.options
+        self._json: JsonObserver | None = None
+        self._progress: ProgressObserver | None = None
+        self._screen: Screen | None = None
+
+    def drive(self) -> Verdict:
+        """Run to the verdict and say how it was."""
+        from overnight.cli.interrupts import Interrupts
+
+        driver = self._run.prepare(self._observers())
+        Interrupts(
+            driver, self._say, is_compatible=self._options.is_compatible,
+            grace_s=self._options.kill_after,
+        )
+        verdict = self._run.drive()
+        self._say_verdict(verdict)
+        return verdict
+
+    # -- while it runs ------------------------------------------------------------------
+
+    def _observers(self) -> list[Observer]:
+        options = self._options
+        observers: list[Observer] = []
+        if options.json:
+            from overnight.observers.jsonlines import JsonObserver
+
+            self._json = JsonObserver(_writer(sys.stdout))
+            self._json.say("started", prefix=self._run.files.prefix,
+                           total=self._plan.source.total, slots=self._plan.slots.count)
+            observers.append(self._json)
+        if options.print:
+            from overnight.observers.printer import PrintObserver
+
+            observers.append(PrintObserver(
+                self._run.output_dir or "", 1, 2, keeps_order=options.keep_order,
+                tags=options.tag, removes=options.output is None,
+            ))
+        if self._shows_screen():
+            from overnight.watch.screen import open_screen
+
+            self._screen = open_screen(sys.stderr)
+        if self._screen is not None or not options.is_compatible:
+            from overnight.observers.progress import ProgressObserver
+
+            source = self._plan.source
+            self._progress = ProgressObserver(
+                self._run.scheduler, self._screen, lambda: source.total
+            )
+            observers.append(self._progress)
+        else:
+            observers.append(Voice())
+        return observers
+
+    def _shows_screen(self) -> bool:
+        if self._options.quiet:
+            return False
+        return not self._options.is_compatible or sys.stderr.isatty()
+
+    def _say(self, text: str) -> None:
+        if self._screen is not None:
+            self._screen.say(text)
+        else:
+            say(text)
+
+    # -- at its end ---------------------------------------------------------------------
+
+    def _say_verdict(self, verdict: Verdict) -> None:
+        from overnight.cli.ending import closing_text, facts
+
+        counts = self._run.scheduler.counts
+        if verdict.error is not None:
+            say(str(verdict.error))
+        is_empty = not (counts.done or counts.failed or counts.skipped or counts.cut)
+        if verdict.ending == "complete" and is_empty:
+            say(NO_TASKS)
+        elif self._progress is not None and not self._options.quiet:
+            say(closing_text(self._progress.summary, verdict, self._run.files,
+                             colour=_has_colour(sys.stderr)))
+        elif verdict.has_tasks_left or verdict.ending != "complete":
+            say(closing_text(None, verdict, self._run.files, colour=False))
+        if self._options.is_compatible and self._options.exit_code and verdict.has_failures:
+            say(SOME_FAILED)
+        if self._json is not None and self._progress is not None:
+            self._json.finish(facts(self._progress.summary, verdict, self._run.files))
+
+
+class Voice:
+    """Says warnings and errors on standard error where no screen is shown."""
+
+    def recorded(self, entries: object) -> None:
+        """Nothing to say."""
+
+    def assigned(self, engine: int, attempts: object) -> None:
+        """Nothing to say."""
+
+    def told(self, level: str, text: str) -> None:
+        """Say it."""
+        if level in ("warning", "error"):
+            say(text)
+
+    def turn(self, now: float) -> None:
+        """It never wants to be called."""
+
+    def close(self) -> None:
+        """Nothing to leave."""
+
+
+def say(text: str) -> None:
+    """A line for a person; a terminal that has gone is no reason to end a run."""
+    try:
+        os.write(2, text.encode("utf-8", "backslashreplace") + b"\n")
+    except OSError:
+        return
+
+
+def _writer(stream: TextIO) -> Callable[[str], None]:
+    def write(text: str) -> None:
+        try:
+            stream.write(text)
+            stream.flush()
+        except OSError:
+            return  # nobody reads any more: the run goes on
+
+    return write
+
+
+def _has_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR")

@@ -1,0 +1,125 @@
+"""Which slots a run has on this machine, by its options and the environment."""
+
+from __future__ import annotations
+
+import os
+
+from overnight.core.allocate import ssh_shares
+from overnight.core.devices import GPU_VARIABLES, divide
+from overnight.errors import NoResources
+from overnight.formats.hostlist import parse_ssh_nodes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from overnight.model.options import RunOptions
+
+SSH_NODES_VARIABLE = "DISBATCH_SSH_NODELIST"
+NODE_TOO_SMALL_DO = "lower -c, or give more cores: -s HOST:COUNT"
+
+
+class LocalSlots:
+    """What this machine gives a run.
+
+    Attributes:
+        node: Its name, as rows have it.
+        label: Of the context.
+        count: Slots, at least 1.
+        cores_per_task: DISBATCH_CORES_PER_TASK.
+        variables: For each slot, the variables of ``-g`` and ``-E`` by name.
+        notes: What the user should know about the choice.
+    """
+
+    __slots__ = ("cores_per_task", "count", "label", "node", "notes", "variables")
+
+    def __init__(
+        self, node: str, label: str, count: int, cores_per_task: int,
+        variables: Sequence[Mapping[str, str]], notes: Sequence[str],
+    ) -> None:
+        self.node = node
+        self.label = label
+        self.count = count
+        self.cores_per_task = cores_per_task
+        self.variables = variables
+        self.notes = notes
+
+
+def local_slots(options: RunOptions, environment: Mapping[str, str]) -> LocalSlots:
+    """The slots of this machine for a run with these options.
+
+    Raises:
+        UsageError: A host or a count does not parse.
+        NoResources: No host was named, or none of them gives a slot here.
+    """
+    here = os.uname().nodename
+    named, notes = _named_cores(options, environment, here)
+    cores = {host: count for host, count in named.items() if is_here(host, here)}
+    for host in named:
+        if host not in cores:
+            notes.append(f"{host} is left out: hosts reached by ssh are not there yet;"
+                         " the run goes on without it")
+    if not cores:
+        raise NoResources("none of the hosts named is this machine", kept="nothing was started",
+                          do="name localhost: -s localhost:4")
+    shares, warnings = ssh_shares(
+        {here: sum(cores.values())}, options.cpus_per_task, options.tasks_per_node
+    )
+    notes += warnings
+    count = shares[0].slots
+    if count < 1:
+        raise NoResources(
+            f"no host has enough cores for one task: {sum(cores.values())} here,"
+            f" -c {options.cpus_per_task:g} asked for",
+            kept="nothing was started", do=NODE_TOO_SMALL_DO,
+        )
+    variables = [name for value in options.env_resource for name in value.split(",") if name]
+    if options.gpu:
+        variables += GPU_VARIABLES
+    division = divide(variables, environment, count)
+    if division.slots < 1:
+        raise NoResources(f"{', '.join(variables)}: there is no device for any slot",
+                          kept="nothing was started")
+    return LocalSlots(here, options.label or "SSH0", division.slots, shares[0].cores_per_task,
+                      division.values, [*notes, *division.notes])
+
+
+def _named_cores(
+    options: RunOptions, environment: Mapping[str, str], here: str
+) -> tuple[dict[str, int], list[str]]:
+    if options.jobs is not None:
+        return {here: options.jobs}, []
+    if options.ssh_node:
+        return dict(parse_ssh_nodes(options.ssh_node, here)), []
+    if environment.get(SSH_NODES_VARIABLE):
+        return dict(parse_ssh_nodes([environment[SSH_NODES_VARIABLE]], here)), []
+    is_slurm = environment.get("SLURM_JOBID") or environment.get("SLURM_JOB_ID")
+    if is_slurm and options.is_compatible:
+        raise NoResources(
+            "this is a Slurm allocation, and running in one is not there yet",
+            kept="nothing was started",
+            do="name this node's slots yourself: -s localhost:COUNT",
+        )
+    if options.is_compatible:
+        raise NoResources(
+            "Cannot determine batch execution environment.", kept="nothing was started",
+            do=f"name hosts with -s HOST:COUNT or {SSH_NODES_VARIABLE}; -s localhost:4 is"
+               " four slots here",
+        )
+    return {here: usable_cores()}, []
+
+
+def is_here(host: str, here: str) -> bool:
+    """Whether a host is this machine: by its name up to the first dot.
+
+    >>> is_here("node1.cluster", "node1"), is_here("node2", "node1")
+    (True, False)
+    """
+    return host == "localhost" or host.split(".")[0] == here.split(".")[0]
+
+
+def usable_cores() -> int:
+    """Cores this process may use, which a job's limits make fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

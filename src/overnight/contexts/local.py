@@ -1,0 +1,123 @@
+"""Slots on this machine: one engine, a child of the driver, over a socketpair."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+
+from overnight.contexts.survivors import note_engine
+from overnight.errors import NoResources
+from overnight.guard.sweep import end_marked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from overnight.model.messages import Setup
+    from overnight.model.run import RunFiles
+
+
+class LocalEngine:
+    """An engine process started by this driver."""
+
+    def __init__(self, pid: int, link: socket.socket, setup: Setup, node: str) -> None:
+        self.pid = pid
+        self.setup = setup
+        self.node = node
+        self.read_fd = self.write_fd = link.detach()
+        self._is_reaped = False
+
+    def is_gone(self) -> bool:
+        """Whether its process has ended; reaps it."""
+        if not self._is_reaped:
+            try:
+                self._is_reaped = os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
+            except ChildProcessError:
+                self._is_reaped = True
+        return self._is_reaped
+
+    def end(self) -> None:
+        """End its process now. It is a child not yet reaped: its number is its own."""
+        if not self.is_gone():
+            os.kill(self.pid, signal.SIGKILL)
+
+    def prove_ended(self) -> None:
+        """End whatever it had started and wait for that, after its own end."""
+        end_marked(self.setup.run, self.setup.rank, self.setup.kill_after_s, self.pid)
+
+
+class LocalContext:
+    """One engine on this machine.
+
+    The engine is executed, never forked from the driver: a driver may run in a thread
+    of somebody's program, and a fork of a process with memory costs milliseconds.
+    """
+
+    def __init__(self, files: RunFiles, label: str, node: str, slots: int) -> None:
+        self.label = label
+        self.slots = slots
+        self._files = files
+        self._node = node
+
+    def start(self, make_setup: Callable[[int], Setup]) -> Sequence[LocalEngine]:
+        """Start the engine.
+
+        Args:
+            make_setup: Gives the settings for an engine with that many slots.
+
+        Raises:
+            NoResources: The process could not be started.
+        """
+        setup = make_setup(self.slots)
+        ours, theirs = socket.socketpair()
+        try:
+            os.set_inheritable(theirs.fileno(), True)
+            log = self._files.engine_log(self.label, self._node, setup.rank)
+            pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-I", "-S", self._files.engine_file,
+                 "engine", "--fd", str(theirs.fileno())],
+                dict(callers_environment()),
+                file_actions=_streams(log),
+            )
+        except OSError as error:
+            ours.close()
+            raise NoResources(
+                f"the engine on this machine could not be started: {error.strerror}",
+                where=sys.executable,
+            ) from error
+        finally:
+            theirs.close()
+        note_engine(self._files, pid, setup, self._node)
+        return [LocalEngine(pid, ours, setup, self._node)]
+
+
+def _streams(log: str) -> list[tuple[int, int, str, int, int] | tuple[int, int, int]]:
+    writing = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    return [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, log, writing, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+
+
+def callers_environment() -> Mapping[bytes, bytes]:
+    """The environment this process was given, without what the interpreter added.
+
+    In a C locale Python sets LC_CTYPE for itself (PEP 538); tasks are to have the
+    environment of whoever typed the command.
+    """
+    environment = dict(os.environb)
+    if b"LC_CTYPE" in environment and not _was_given(b"LC_CTYPE"):
+        del environment[b"LC_CTYPE"]
+    return environment
+
+
+def _was_given(name: bytes) -> bool:
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            return any(line.startswith(name + b"=") for line in file.read().split(b"\0"))
+    except OSError:
+        return True

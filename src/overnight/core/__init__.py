@@ -1,0 +1,1 @@
+"""Deciding. Pure machines and functions: no I/O, no clock, no randomness, no logging."""

@@ -1,0 +1,207 @@
+"""Facts given to the scheduler. A late, doubled or foreign one is a normal case.
+
+What can happen to many tasks is plural. Time is not in them: a step has one ``at``.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Union
+
+    from overnight.errors import OvernightError
+    from overnight.model.attempt import Attempt
+    from overnight.model.report import Report
+    from overnight.model.task import Item, PerEngine
+
+SOFT, END, KILL = 1, 2, 3
+"""How a stop is meant: start nothing more; end what runs; end it without grace."""
+
+
+class ItemsRead:
+    """The source gave what comes next in the list, in order."""
+
+    __slots__ = ("has_ended", "items")
+
+    def __init__(self, items: Sequence[Item], has_ended: bool) -> None:
+        self.items = items
+        self.has_ended = has_ended  # nothing follows
+
+
+class SourceFailed:
+    """The rest of the list cannot be run: a finding in it, or it does not fit its past."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: OvernightError) -> None:
+        self.error = error
+
+
+class EngineStarting:
+    """A context has started the process of an engine; it may join."""
+
+    __slots__ = ("context", "engine")
+
+    def __init__(self, engine: int, context: str) -> None:
+        self.engine = engine
+        self.context = context
+
+
+class EngineJoined:
+    """An engine has said hello.
+
+    Attributes:
+        engine: Its id in this driver, as in ``EngineStarting``.
+        node: Name of its host as rows have it.
+        slots: Attempts at once.
+        is_open: Its START commands have run (under an earlier driver).
+        running: Attempts that go on there.
+    """
+
+    __slots__ = ("engine", "is_open", "node", "running", "slots")
+
+    def __init__(
+        self, engine: int, node: str, slots: int, is_open: bool, running: Sequence[Attempt]
+    ) -> None:
+        self.engine = engine
+        self.node = node
+        self.slots = slots
+        self.is_open = is_open
+        self.running = running
+
+
+class EngineOpened:
+    """The engine's START commands are over: it takes tasks."""
+
+    __slots__ = ("engine",)
+
+    def __init__(self, engine: int) -> None:
+        self.engine = engine
+
+
+class AttemptsEnded:
+    """Reports of an engine, under its own sequence number."""
+
+    __slots__ = ("engine", "reports", "seq")
+
+    def __init__(self, engine: int, seq: int, reports: Sequence[Report]) -> None:
+        self.engine = engine
+        self.seq = seq
+        self.reports = reports
+
+
+class KeptReports:
+    """Reports that were kept while no driver listened.
+
+    Attributes:
+        engine: That kept them; one that is not known for a spool whose engine has left.
+        seq: To be acknowledged to it.
+        pairs: Each attempt with its report.
+        node: Name of its host as rows have it.
+        rank: Of the engine, under the driver that started it.
+    """
+
+    __slots__ = ("engine", "node", "pairs", "rank", "seq")
+
+    def __init__(
+        self, engine: int, seq: int, pairs: Sequence[tuple[Attempt, Report]], node: str, rank: int
+    ) -> None:
+        self.engine = engine
+        self.seq = seq
+        self.pairs = pairs
+        self.node = node
+        self.rank = rank
+
+
+class PerEngineEnded:
+    """Reports of per-engine commands."""
+
+    __slots__ = ("engine", "pairs", "seq")
+
+    def __init__(self, engine: int, seq: int, pairs: Sequence[tuple[PerEngine, Report]]) -> None:
+        self.engine = engine
+        self.seq = seq
+        self.pairs = pairs
+
+
+class AttemptsRecalled:
+    """The engine gave back tasks that it had not started. No attempt was made."""
+
+    __slots__ = ("engine", "task_ids")
+
+    def __init__(self, engine: int, task_ids: Sequence[int]) -> None:
+        self.engine = engine
+        self.task_ids = task_ids
+
+
+class EngineClosed:
+    """The engine has nothing left and leaves in order."""
+
+    __slots__ = ("engine",)
+
+    def __init__(self, engine: int) -> None:
+        self.engine = engine
+
+
+class EngineLost:
+    """The engine is gone, and it is proved that nothing it had started still runs."""
+
+    __slots__ = ("engine", "reason")
+
+    def __init__(self, engine: int, reason: str) -> None:
+        self.engine = engine
+        self.reason = reason
+
+
+class RowsDurable:
+    """Everything recorded up to this record number survives the machine."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class RecordFailed:
+    """The record cannot be written at present."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class RecordMended:
+    """The record is whole again."""
+
+    __slots__ = ()
+
+
+class HostMeasured:
+    """How loaded this machine is, for --load and --memfree."""
+
+    __slots__ = ("free_memory", "load")
+
+    def __init__(self, load: float, free_memory: int) -> None:
+        self.load = load  # runnable processes, one-minute mean
+        self.free_memory = free_memory  # bytes that could be had without swapping
+
+
+class StopAsked:
+    """Somebody wants the run to end: ``SOFT``, ``END`` or ``KILL``."""
+
+    __slots__ = ("how", "reason", "signal")
+
+    def __init__(self, how: int, reason: str, signal: int = 0) -> None:
+        self.how = how
+        self.reason = reason
+        self.signal = signal  # that asked for it, 0 if none
+
+
+if TYPE_CHECKING:
+    Event = Union[
+        ItemsRead, SourceFailed, EngineStarting, EngineJoined, EngineOpened, AttemptsEnded,
+        KeptReports, PerEngineEnded, AttemptsRecalled, EngineClosed, EngineLost, RowsDurable,
+        RecordFailed, RecordMended, HostMeasured, StopAsked,
+    ]

@@ -1,0 +1,659 @@
+"""The driver's machine: which task starts where and when, and what is recorded.
+
+``step(at, events)`` takes a batch of facts and returns what is to be done, in order.
+It is a function of its state and its input: no clock, no I/O, no randomness.
+
+An item of the list goes through these states, and is forgotten after the last:
+
+    backlog   read, in the order of the list; a barrier at its head holds all behind it
+    ready     may start before the backlog: a further attempt, or one handed back
+    waiting   failed, and will be ready at a time (back-off)
+    held      given to an engine, which answers for it
+    settled   its row is written; only counts remain
+
+Rules that hold after every step (``core/invariants``): an attempt is in one of these
+places; nothing behind a barrier has left the backlog before everything in front of it
+is settled and durable; reports are acknowledged only when durable.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+
+from overnight.core import pool as p
+from overnight.core import verdict as v
+from overnight.core.dispatch import shares
+from overnight.core.effects import (
+    Acknowledge,
+    Assign,
+    BarrierMet,
+    CloseEngine,
+    CommandEnded,
+    EndAttempts,
+    Finish,
+    MakeDurable,
+    OpenEngine,
+    Read,
+    Recall,
+    Record,
+    StartEngines,
+    TaskEnded,
+    TaskSkipped,
+    Tell,
+    WakeAt,
+)
+from overnight.core.events import (
+    END,
+    KILL,
+    SOFT,
+    AttemptsEnded,
+    AttemptsRecalled,
+    EngineClosed,
+    EngineJoined,
+    EngineLost,
+    EngineOpened,
+    EngineStarting,
+    HostMeasured,
+    ItemsRead,
+    KeptReports,
+    PerEngineEnded,
+    RecordFailed,
+    RecordMended,
+    RowsDurable,
+    SourceFailed,
+    StopAsked,
+)
+from overnight.core.policy import retry_delay_s
+from overnight.errors import InvariantBroken, ResumeRefused
+from overnight.model.attempt import Attempt
+from overnight.model.outcome import Cancelled, Lost
+from overnight.model.report import Report
+from overnight.model.task import Barrier, DoneBefore, PerEngine, Task
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from overnight.core.effects import Effect, Entry
+    from overnight.core.events import Event
+    from overnight.core.policy import Policy
+    from overnight.errors import OvernightError
+    from overnight.model.task import Item
+
+LEAST_READ = 64
+MOST_READ = 4096
+NO_LIMIT = 1 << 40
+
+
+class Counts:
+    """How far a run is. Tasks, not attempts; per-engine commands are not in it."""
+
+    __slots__ = ("cut", "done", "failed", "skipped")
+
+    def __init__(self) -> None:
+        self.done = 0  # ended well in this run
+        self.failed = 0  # ended badly for good in this run
+        self.skipped = 0  # settled by an earlier run
+        self.cut = 0  # cut off by us
+
+
+class Stop:
+    """Why nothing more is started, once that is so."""
+
+    __slots__ = ("ending", "error", "how", "reason", "signal")
+
+    def __init__(
+        self, how: int, ending: str, reason: str = "", signal: int = 0,
+        error: OvernightError | None = None,
+    ) -> None:
+        self.how = how
+        self.ending = ending
+        self.reason = reason
+        self.signal = signal
+        self.error = error
+
+
+class Scheduler:
+    """Decides a run from its first item to its verdict."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.pool = p.Pool()
+        self.counts = Counts()
+        self.backlog: deque[Item] = deque()
+        self.ready: deque[Attempt] = deque()
+        self.waiting: list[tuple[float, int, Attempt]] = []  # heap by time
+        self.stop: Stop | None = None
+        self.is_finished = False
+        self.barrier_since: float | None = None  # when the barrier at the head was reached
+        self._at = 0.0
+        self._effects: list[Effect] = []
+        self._entries: list[Entry] = []
+        self._commands: list[PerEngine] = []
+        self._known: dict[int, bytes] = {}  # tasks met before the list gave them: id, command
+        self._failures: dict[int, int] = {}  # failed attempts of live tasks that had any
+        self._crashes: dict[int, int] = {}  # lost attempts of live tasks that had any
+        self._failed_since_barrier = False
+        self._has_failures = False
+        self._source_ended = False
+        self._is_reading = False
+        self._asked_for_engines = False
+        self._awaits_engines = False  # asked, and the answer is not here yet
+        self._losses = 0  # engines lost since the last report of any
+        self._record_number = 0
+        self._durable_number = 0
+        self._unacknowledged: deque[tuple[int, int, int]] = deque()  # record no., engine, seq
+        self._record_fault = ""
+        self._next_start_at = 0.0
+        self._load = 0.0
+        self._free_memory: int | None = None
+        self._handlers = {
+            ItemsRead: self.on_items_read,
+            AttemptsEnded: self.on_attempts_ended,
+            RowsDurable: self.on_rows_durable,
+            SourceFailed: self.on_source_failed,
+            EngineStarting: self.on_engine_starting,
+            EngineJoined: self.on_engine_joined,
+            EngineOpened: self.on_engine_opened,
+            KeptReports: self.on_kept_reports,
+            PerEngineEnded: self.on_per_engine_ended,
+            AttemptsRecalled: self.on_attempts_recalled,
+            EngineClosed: self.on_engine_closed,
+            EngineLost: self.on_engine_lost,
+            RecordFailed: self.on_record_failed,
+            RecordMended: self.on_record_mended,
+            HostMeasured: self.on_host_measured,
+            StopAsked: self.on_stop_asked,
+        }
+
+    @property
+    def barrier_line(self) -> int | None:
+        """Line of the barrier that is waited for, or None."""
+        if self.barrier_since is None or not self.backlog:
+            return None
+        head = self.backlog[0]
+        return head.line if isinstance(head, Barrier) else None
+
+    def step(self, at: float, events: Iterable[Event]) -> list[Effect]:
+        """Take these facts, in order, and say what is to be done.
+
+        Args:
+            at: Unix seconds by a clock that is never set back.
+            events: What has happened since the last step; may be empty.
+        """
+        self._at = at
+        self._effects = []
+        self._entries = []
+        for event in events:
+            self._handlers[type(event)](event)  # type: ignore[operator]  # keyed by its class
+        if not self.is_finished:
+            self._decide()
+        self._flush_entries(first=True)
+        return self._effects
+
+    # -- facts ---------------------------------------------------------------------
+
+    def on_items_read(self, event: ItemsRead) -> None:
+        self._is_reading = False
+        self._source_ended = event.has_ended
+        self.backlog.extend(event.items)
+
+    def on_source_failed(self, event: SourceFailed) -> None:
+        self._is_reading = False
+        self._stop(Stop(SOFT, v.REFUSED, event.error.what, error=event.error))
+
+    def on_engine_starting(self, event: EngineStarting) -> None:
+        self._awaits_engines = False
+        self.pool.add(event.engine, event.context)
+
+    def on_engine_joined(self, event: EngineJoined) -> None:
+        engine = self.pool.join(event.engine, event.node, event.slots, event.is_open)
+        if engine is None:
+            return
+        for attempt in event.running:
+            engine.held[attempt.task.id] = attempt
+            self._known[attempt.task.id] = attempt.task.command
+        self._tell("info", f"engine {engine.rank} on {engine.node} has joined: "
+                           f"{engine.slots} slots, {len(engine.held)} tasks running")
+
+    def on_engine_opened(self, event: EngineOpened) -> None:
+        engine = self.pool.get(event.engine)
+        if engine is not None and engine.state == p.OPENING:
+            engine.state = p.OPEN
+
+    def on_attempts_ended(self, event: AttemptsEnded) -> None:
+        engine = self.pool.get(event.engine)
+        if engine is None:
+            return
+        held, recent = engine.held, engine.recent
+        for report in event.reports:
+            attempt = held.get(report.task_id)
+            if attempt is None or attempt.number != report.attempt:
+                self._tell("info", f"engine {engine.rank} reports attempt {report.attempt} of "
+                                   f"task {report.task_id}, which it does not hold: passed over")
+                continue
+            del held[report.task_id]
+            recent.append(report.elapsed_s)
+            self._judge(attempt, report, engine.node, engine.rank)
+        self._losses = 0
+        engine.judge_prefetch()
+        self._acknowledge_later(engine.id, event.seq)
+
+    def on_kept_reports(self, event: KeptReports) -> None:
+        engine = self.pool.get(event.engine)
+        for attempt, report in event.pairs:
+            self._known[attempt.task.id] = attempt.task.command
+            if engine is not None:
+                engine.held.pop(attempt.task.id, None)
+            self._judge(attempt, report, event.node, event.rank)
+        self._acknowledge_later(event.engine, event.seq)
+
+    def on_per_engine_ended(self, event: PerEngineEnded) -> None:
+        engine = self.pool.get(event.engine)
+        if engine is None:
+            return
+        for command, report in event.pairs:
+            if report.outcome.code != 0:
+                self._has_failures = self._failed_since_barrier = True
+            self._entries.append(CommandEnded(command, report, engine.node, engine.rank))
+        self._acknowledge_later(engine.id, event.seq)
+
+    def on_attempts_recalled(self, event: AttemptsRecalled) -> None:
+        engine = self.pool.get(event.engine)
+        if engine is None:
+            return
+        for task_id in reversed(event.task_ids):
+            attempt = engine.held.pop(task_id, None)
+            if attempt is not None:
+                self.pool.given[engine.context] -= 1
+                self.ready.appendleft(attempt)
+
+    def on_engine_closed(self, event: EngineClosed) -> None:
+        engine = self.pool.get(event.engine)
+        if engine is None:
+            return
+        self.pool.remove(engine.id)
+        self._lose(engine, "its engine left without a report of it")
+
+    def on_engine_lost(self, event: EngineLost) -> None:
+        engine = self.pool.get(event.engine)
+        if engine is None:
+            return
+        self._tell("error", f"engine on {engine.node or engine.context} was lost: {event.reason}")
+        self.pool.remove(engine.id)
+        self._lose(engine, event.reason)
+        self._losses += 1
+        if self.policy.gives_out_lost and self._losses < self.policy.crash_limit:
+            self._asked_for_engines = False
+
+    def on_rows_durable(self, event: RowsDurable) -> None:
+        self._durable_number = max(self._durable_number, event.number)
+        latest: dict[int, int] = {}
+        while self._unacknowledged and self._unacknowledged[0][0] <= self._durable_number:
+            _, engine, seq = self._unacknowledged.popleft()
+            latest[engine] = seq
+        for engine, seq in latest.items():
+            self._effects.append(Acknowledge(engine, seq))
+
+    def on_record_failed(self, event: RecordFailed) -> None:
+        if not self._record_fault:
+            for engine in self.pool:
+                self._recall_all(engine)
+        self._record_fault = event.reason
+
+    def on_record_mended(self, event: RecordMended) -> None:
+        self._record_fault = ""
+
+    def on_host_measured(self, event: HostMeasured) -> None:
+        self._load = event.load
+        self._free_memory = event.free_memory
+
+    def on_stop_asked(self, event: StopAsked) -> None:
+        self._stop(Stop(event.how, v.STOPPED, event.reason, event.signal))
+
+    # -- what an ending means ---------------------------------------------------------
+
+    def _judge(self, attempt: Attempt, report: Report, node: str, rank: int) -> None:
+        """Settle the task of a report, or put its next attempt in line."""
+        task, outcome = attempt.task, report.outcome
+        settles, is_cut = True, False
+        if outcome.code == 0 and type(outcome) is not Cancelled:
+            self.counts.done += 1
+        elif type(outcome) is Cancelled:
+            self.counts.cut += 1
+            is_cut = True
+        elif self._tries_again(attempt, outcome):
+            settles = False
+        else:
+            self._count_failure()
+        if settles and (self._failures or self._crashes):
+            self._failures.pop(task.id, None)
+            self._crashes.pop(task.id, None)
+        self._entries.append(
+            TaskEnded(task, report, node, rank, settles, is_cut or report.late)
+        )
+
+    def _tries_again(self, attempt: Attempt, outcome: object) -> bool:
+        if self.stop is not None:
+            return False
+        task_id = attempt.task.id
+        again = Attempt(attempt.task, attempt.number + 1)
+        if type(outcome) is Lost:
+            self._crashes[task_id] = self._crashes.get(task_id, 0) + 1
+            if not self.policy.gives_out_lost or self._crashes[task_id] >= self.policy.crash_limit:
+                return False
+            self.ready.append(again)
+            return True
+        failures = self._failures.get(task_id, 0) + 1
+        if failures > self.policy.retries:
+            return False
+        self._failures[task_id] = failures
+        heapq.heappush(self.waiting, (self._at + retry_delay_s(failures), task_id, again))
+        return True
+
+    def _count_failure(self) -> None:
+        self.counts.failed += 1
+        self._has_failures = self._failed_since_barrier = True
+        limit = self.policy.max_failures
+        if limit is not None and self.counts.failed >= limit:
+            ending = v.FAIL_FAST if self.policy.fails_fast else v.MAX_FAILURES
+            self._stop(Stop(END, ending, f"{self.counts.failed} failed"))
+
+    def _lose(self, engine: p.EngineState, reason: str) -> None:
+        """Nobody can say how these attempts ended; that they ended is proved."""
+        held, engine.held = engine.held, {}
+        for attempt in held.values():
+            report = Report(attempt.task.id, attempt.number, Lost(reason), -1, self._at, 0.0)
+            self._judge(attempt, report, engine.node, engine.rank)
+
+    # -- stopping ---------------------------------------------------------------------
+
+    def _stop(self, stop: Stop) -> None:
+        """Start nothing more; a harder stop replaces a softer one, never the reverse."""
+        earlier = self.stop
+        if earlier is not None and earlier.how >= stop.how:
+            return
+        if earlier is not None and earlier.ending != v.STOPPED:
+            stop.ending, stop.error = earlier.ending, earlier.error
+            stop.reason = earlier.reason
+        self.stop = stop
+        for engine in self.pool:
+            self._recall_all(engine)
+            if stop.how >= END and engine.state > p.STARTING:
+                reason = stop.reason if stop.ending == v.STOPPED else stop.ending
+                self._effects.append(EndAttempts(engine.id, reason, stop.how == KILL))
+
+    def _recall_all(self, engine: p.EngineState) -> None:
+        if engine.held and engine.state == p.OPEN:
+            self._effects.append(Recall(engine.id, list(engine.held)))
+
+    # -- decisions, once at the end of a step -------------------------------------------
+
+    def _decide(self) -> None:
+        self._release_due_retries()
+        if self.stop is None:
+            self._advance()
+            self._read_ahead()
+        self._retire_contexts()
+        if self._is_over():
+            self._finish()
+
+    def _release_due_retries(self) -> None:
+        while self.waiting and self.waiting[0][0] <= self._at:
+            self.ready.append(heapq.heappop(self.waiting)[2])
+        if self.waiting:
+            self._effects.append(WakeAt(self.waiting[0][0]))
+
+    def _advance(self) -> None:
+        """Take from the head of the list what may be taken now."""
+        while self.stop is None:
+            if (self.ready or self._front_is_task()) and not self._start_tasks():
+                return
+            item = self.backlog[0] if self.backlog else None
+            if item is None:
+                return
+            if type(item) is Task:
+                if item.id not in self._known:
+                    return
+                self._drop_known(item)
+            elif type(item) is DoneBefore:
+                self._skip(item)
+            elif type(item) is PerEngine:
+                self._commands.append(item)
+                self.backlog.popleft()
+            elif type(item) is Barrier:
+                if not self._pass_barrier(item):
+                    return
+            else:
+                raise InvariantBroken(f"not an item of a list: {item!r}")
+
+    def _front_is_task(self) -> bool:
+        return bool(self.backlog) and type(self.backlog[0]) is Task
+
+    def _drop_known(self, task: Task) -> None:
+        """The list gives a task whose attempt outlived an earlier driver."""
+        command = self._known.pop(task.id)
+        if command != task.command:
+            self._stop(Stop(SOFT, v.REFUSED, error=ResumeRefused(
+                f"task {task.id} still ran, or had just run, as {command[:200]!r}; the list now"
+                f" says {task.command[:200]!r}",
+                kept="its old text has its row; nothing further is started",
+                do="resume with the list as it was",
+            )))
+        self.backlog.popleft()
+
+    def _skip(self, done: DoneBefore) -> None:
+        self.backlog.popleft()
+        self.counts.skipped += 1
+        if done.code != 0:
+            self._has_failures = self._failed_since_barrier = True
+        self._entries.append(TaskSkipped(done))
+
+    def _pass_barrier(self, barrier: Barrier) -> bool:
+        """Record the barrier if everything before it is settled and durable."""
+        if self.barrier_since is None:
+            self.barrier_since = self._at
+        if self.ready or self.waiting or self.pool.live_count:
+            return False
+        if self._durable_number < self._record_number or self._entries:
+            self._effects.append(MakeDurable())
+            return False
+        self.backlog.popleft()
+        self._entries.append(BarrierMet(barrier, self.barrier_since, self._at))
+        self.barrier_since = None
+        if barrier.checks and self._failed_since_barrier:
+            self._stop(Stop(SOFT, v.CHECK_FAILED, f"line {barrier.line}"))
+        self._failed_since_barrier = False
+        return True
+
+    def _start_tasks(self) -> bool:
+        """Give ready attempts and tasks at the head of the list to engines with room.
+
+        Returns:
+            Whether something was given, so that the head of the list may have changed.
+        """
+        if self._known and not self.ready and self.is_known(self.backlog[0]):
+            return True
+        if not self._have_engines() or not self._may_start():
+            return False
+        count = self._startable_count()
+        if self.policy.delay_s:
+            count = min(count, 1)
+        engines = [e for e in self.pool if e.state == p.OPEN and self._context_room(e) > 0]
+        prefetches = self.policy.allows_prefetch and self._is_plentiful(count)
+        given = 0
+        for engine, share in shares(count, engines, prefetches) if count else ():
+            given += self._assign(engine, min(share, self._context_room(engine)))
+        if given and self.policy.delay_s:
+            self._next_start_at = self._at + self.policy.delay_s
+            self._effects.append(WakeAt(self._next_start_at))
+        return given > 0
+
+    def is_known(self, item: Item) -> bool:
+        """Whether the item's task was met before the list gave it."""
+        return type(item) is Task and item.id in self._known
+
+    def _startable_count(self) -> int:
+        """Attempts that nothing in the list holds back, as far as engines have room."""
+        most = sum(max(e.room, 0) for e in self.pool)
+        count = len(self.ready)
+        for item in self.backlog:
+            if count >= most or type(item) is not Task or (self._known and item.id in self._known):
+                break
+            count += 1
+        return count
+
+    def _is_plentiful(self, count: int) -> bool:
+        """Whether handing tasks out ahead of slots leaves no slot without one at the end."""
+        left = len(self.ready) + len(self.backlog)
+        return not self._source_ended or left >= 2 * self.pool.slots + count // 2
+
+    def _have_engines(self) -> bool:
+        for engine in self.pool:
+            if engine.state == p.JOINED:
+                if self._context_room(engine) > 0:
+                    self._open(engine)
+                else:
+                    self._close(engine)
+        if not len(self.pool) and not self._asked_for_engines:
+            self._asked_for_engines = self._awaits_engines = True
+            self._effects.append(StartEngines())
+        return len(self.pool) > 0
+
+    def _open(self, engine: p.EngineState) -> None:
+        self._effects.append(OpenEngine(engine.id, list(self._commands)))
+        has_start = any(c.at_start for c in self._commands)
+        engine.state = p.OPENING if has_start else p.OPEN
+
+    def _may_start(self) -> bool:
+        """Whether nothing holds back starts: a broken record, --delay, --load, --memfree."""
+        policy = self.policy
+        if self._record_fault:
+            return False
+        if self._at < self._next_start_at:
+            self._effects.append(WakeAt(self._next_start_at))
+            return False
+        if policy.load_limit is not None and self._load > policy.load_limit:
+            return False
+        floor = policy.memory_floor
+        return floor is None or (self._free_memory is not None and self._free_memory >= floor)
+
+    def _context_room(self, engine: p.EngineState) -> int:
+        limit = self.policy.task_limit
+        return limit - self.pool.given[engine.context] if limit else NO_LIMIT
+
+    def _assign(self, engine: p.EngineState, count: int) -> int:
+        attempts = []
+        held, ready, backlog = engine.held, self.ready, self.backlog
+        for _ in range(count):
+            if ready:
+                attempt = ready.popleft()
+            else:
+                task = backlog.popleft()
+                if type(task) is not Task:
+                    raise InvariantBroken(f"{task!r} was about to be started")
+                attempt = Attempt(task, 1)
+            held[attempt.task.id] = attempt
+            attempts.append(attempt)
+        if attempts:
+            self.pool.given[engine.context] += len(attempts)
+            self._effects.append(Assign(engine.id, attempts))
+        return len(attempts)
+
+    def _retire_contexts(self) -> None:
+        """Engines of a context that has had all its tasks leave when theirs are done."""
+        if not self.policy.task_limit:
+            return
+        for engine in self.pool:
+            if engine.state == p.OPEN and self._context_room(engine) <= 0:
+                engine.state = p.DRAINING
+            if engine.state == p.DRAINING and not engine.held:
+                self._close(engine)
+
+    def _read_ahead(self) -> None:
+        if self._source_ended or self._is_reading:
+            return
+        wanted = min(max(LEAST_READ, 2 * sum(e.slots + e.prefetch for e in self.pool)), 10**6)
+        if len(self.backlog) < wanted:
+            self._is_reading = True
+            self._effects.append(Read(min(max(wanted, LEAST_READ), MOST_READ)))
+
+    # -- the end ----------------------------------------------------------------------
+
+    def _is_over(self) -> bool:
+        """Whether nothing can happen any more except that engines leave."""
+        if self.pool.live_count or any(e.state == p.OPENING for e in self.pool):
+            return False
+        if self.stop is not None:
+            return True
+        has_work = bool(self.ready or self.waiting or self.backlog)
+        if has_work or not self._source_ended:
+            return self._is_stranded()
+        return True
+
+    def _is_stranded(self) -> bool:
+        """Whether tasks are left and nothing that could run them is there or will come."""
+        if len(self.pool) or self._awaits_engines or not self._asked_for_engines:
+            return False
+        if not (self.ready or self._front_is_task()):
+            return False
+        self._stop(Stop(SOFT, v.NO_RESOURCES, "no engine is left that could run a task"))
+        return True
+
+    def _finish(self) -> None:
+        for engine in self.pool:
+            if engine.state != p.STARTING:
+                self._close(engine)
+        if len(self.pool):
+            return
+        self._flush_entries()
+        if self._record_fault:
+            if self.stop is not None and self.stop.how >= END:
+                self.is_finished = True
+                self._effects.append(Finish(self._verdict(v.NO_RECORD)))
+            return
+        if self._durable_number < self._record_number:
+            self._effects.append(MakeDurable())
+            return
+        self.is_finished = True
+        self._effects.append(Finish(self._verdict(self.stop.ending if self.stop else v.COMPLETE)))
+
+    def _verdict(self, ending: str) -> v.Verdict:
+        left = bool(self.ready or self.waiting or self.counts.cut) or not self._source_ended
+        left = left or any(type(item) is Task for item in self.backlog)
+        stop = self.stop
+        return v.Verdict(
+            ending, self._has_failures, left,
+            (stop.reason if stop else "") or self._record_fault,
+            stop.signal if stop else 0, stop.error if stop else None,
+        )
+
+    def _close(self, engine: p.EngineState) -> None:
+        if engine.state in (p.CLOSING, p.STARTING):
+            return
+        was_opened = engine.state in (p.OPENING, p.OPEN, p.DRAINING)
+        engine.state = p.CLOSING
+        ends_by_signal = self.stop is not None and self.stop.how >= END and self.stop.signal != 0
+        self._effects.append(CloseEngine(engine.id, was_opened and not ends_by_signal))
+
+    # -- effects that are gathered ---------------------------------------------------------
+
+    def _acknowledge_later(self, engine: int, seq: int) -> None:
+        number = self._record_number + len(self._entries)
+        self._unacknowledged.append((number, engine, seq))
+
+    def _flush_entries(self, first: bool = False) -> None:
+        """Turn what was gathered into one Record, before everything else of this step."""
+        if not self._entries:
+            return
+        self._record_number += len(self._entries)
+        record = Record(self._entries, self._record_number)
+        self._entries = []
+        if first:
+            self._effects.insert(0, record)
+        else:
+            self._effects.append(record)
+
+    def _tell(self, level: str, text: str) -> None:
+        self._effects.append(Tell(level, text))

@@ -1,0 +1,139 @@
+"""How a run went so far, in bounded memory."""
+
+from __future__ import annotations
+
+from overnight.core.estimate import Durations
+from overnight.core.summary.causes import (
+    Causes,
+    Named,
+    ending,
+    last_words,
+    named_command,
+    named_task,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from overnight.model.report import Report
+    from overnight.model.task import PerEngine, Task
+
+NOTABLE_LIMIT = 5
+"""Tasks named as the slowest, and as the largest."""
+
+
+class Notables:
+    """The few tasks with the greatest of some measure, greatest first."""
+
+    __slots__ = ("floor", "ranked")
+
+    def __init__(self) -> None:
+        self.floor = 0.0  # what a task must exceed to be among them
+        self.ranked: list[tuple[float, Named]] = []
+
+    def add(self, measure: float, task: Task) -> None:
+        """Take a task in that exceeds the floor."""
+        self.ranked.append((measure, named_task(task)))
+        self.ranked.sort(key=lambda entry: -entry[0])
+        if len(self.ranked) >= NOTABLE_LIMIT:
+            del self.ranked[NOTABLE_LIMIT:]
+            self.floor = self.ranked[-1][0]
+
+
+class Summary:
+    """How a run went so far.
+
+    Attributes:
+        done: Tasks that ended with 0.
+        failed: Tasks that ended otherwise by themselves, were killed, lost or never started.
+        cut_off: Tasks that we ended.
+        skipped: Tasks an earlier run had settled; not in the counts above.
+        skipped_failed: Those of them that had failed there.
+        per_engine_failed: Per-engine commands that failed.
+        retried: Tasks that took more than one attempt.
+        released: Processes left alive by tasks at a normal end.
+        left: Tasks of the list without a fate, or None if that is not known.
+        first_started_at, last_finished_at: Unix seconds; 0 when no task ran.
+        pause_s: Of the time between these, what lay between a run and its resume.
+        cpu_s: CPU time of all tasks, as far as known.
+        nodes: Names of nodes seen, not more than two of them.
+        durations: Of the tasks that ran: what ``estimate`` reads.
+        slowest, largest: By seconds elapsed, and by KiB of peak memory.
+        causes: The failures, per-engine commands and cut-off tasks included.
+    """
+
+    __slots__ = (
+        "causes", "cpu_s", "cut_off", "done", "durations", "failed", "first_started_at",
+        "largest", "last_finished_at", "left", "nodes", "pause_s", "per_engine_failed", "released",
+        "retried", "skipped", "skipped_failed", "slowest",
+    )
+
+    def __init__(self) -> None:
+        self.done = self.failed = self.cut_off = 0
+        self.skipped = self.skipped_failed = 0
+        self.per_engine_failed = self.retried = self.released = 0
+        self.left: int | None = None
+        self.first_started_at = self.last_finished_at = 0.0
+        self.pause_s = self.cpu_s = 0.0
+        self.nodes: list[str] = []
+        self.durations = Durations()
+        self.slowest = Notables()
+        self.largest = Notables()
+        self.causes = Causes()
+
+    def add(self, task: Task, report: Report, node: str) -> None:
+        """Count a task that was run, by its last attempt; once a task."""
+        elapsed_s = report.elapsed_s
+        self.durations.add(elapsed_s)
+        self._widen(report.started_at, elapsed_s)
+        self.cpu_s += report.cpu_s
+        if elapsed_s > self.slowest.floor:
+            self.slowest.add(elapsed_s, task)
+        if report.max_rss_kib > self.largest.floor:
+            self.largest.add(report.max_rss_kib, task)
+        if report.attempt > 1:
+            self.retried += 1
+        if report.left_running:
+            self.released += report.left_running
+        if node not in self.nodes and len(self.nodes) < 2:
+            self.nodes.append(node)
+        if report.outcome.code == 0:
+            self.done += 1
+        else:
+            self._add_failure(task, report, node)
+
+    def skip(self, code: int = 0) -> None:
+        """Count a task that an earlier run had settled with this exit code."""
+        self.skipped += 1
+        if code != 0:
+            self.skipped_failed += 1
+
+    def add_per_engine(self, command: PerEngine, report: Report, node: str) -> None:
+        """Count a per-engine command; only its failure is remembered."""
+        if report.outcome.code == 0:
+            return
+        self.per_engine_failed += 1
+        words = f"per-engine command, {ending(report)}"
+        self.causes.add(words, last_words(report), node, lambda: named_command(command))
+
+    @property
+    def settled(self) -> int:
+        """Tasks whose fate is known."""
+        return self.done + self.failed + self.cut_off + self.skipped
+
+    @property
+    def wall_s(self) -> float:
+        """From the first start to the last end, less ``pause_s``."""
+        return max(0.0, self.last_finished_at - self.first_started_at - self.pause_s)
+
+    def _widen(self, started_at: float, elapsed_s: float) -> None:
+        if self.durations.count == 1 or started_at < self.first_started_at:
+            self.first_started_at = started_at
+        if started_at + elapsed_s > self.last_finished_at:
+            self.last_finished_at = started_at + elapsed_s
+
+    def _add_failure(self, task: Task, report: Report, node: str) -> None:
+        if report.outcome.kind == "cancelled":
+            self.cut_off += 1
+        else:
+            self.failed += 1
+        self.causes.add(ending(report), last_words(report), node, lambda: named_task(task))

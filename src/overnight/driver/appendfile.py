@@ -1,0 +1,113 @@
+"""A file that only grows, and is never torn by us in the middle.
+
+*Written*: the file system has it; it survives all our processes. *Durable*: fdatasync
+has returned; it survives the machine. What is not durable yet is kept here, so that
+it can be written again when a flush failed: after a failed fsync the kernel may have
+dropped pages and marked them clean.
+
+A short write (a full disk gives one without an error) is finished at its own offset;
+nothing is ever appended behind a torn row.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+class AppendFile:
+    """Bytes waiting for a file, and how far the file has them.
+
+    Attributes:
+        path: Of the file; opened again there after a fault.
+        durable_end: The file is durable up to this offset.
+        written_end: The file system has taken everything up to this offset.
+    """
+
+    def __init__(self, path: str, fd: int, end: int) -> None:
+        """Append to a file.
+
+        Args:
+            path: Where it lies.
+            fd: Open for writing, not in append mode; owned by this object from now on.
+            end: Its size: what is before it is taken as durable.
+        """
+        self.path = path
+        self._fd = fd
+        self.durable_end = end
+        self.written_end = end
+        self._kept = bytearray()  # from durable_end on
+
+    @property
+    def fd(self) -> int:
+        """For flushing in a helper thread; changes when the file is opened again."""
+        return self._fd
+
+    @property
+    def end(self) -> int:
+        """Where the file will end when everything is written."""
+        return self.durable_end + len(self._kept)
+
+    @property
+    def undurable_size(self) -> int:
+        """Bytes kept because a machine's loss would lose them."""
+        return len(self._kept)
+
+    def append(self, data: bytes) -> None:
+        """Add bytes; ``write`` gives them to the file system."""
+        self._kept += data
+
+    def write(self) -> None:
+        """Give everything to the file system.
+
+        Raises:
+            OSError: It did not take it all. What it took stays taken; call again.
+        """
+        while self.written_end < self.end:
+            start = self.written_end - self.durable_end
+            self.written_end += os.pwrite(self._fd, self._kept[start:], self.written_end)
+
+    def became_durable(self, end: int) -> None:
+        """Everything before this offset has been flushed; it need not be kept."""
+        if end > self.durable_end:
+            del self._kept[: end - self.durable_end]
+            self.durable_end = end
+
+    def reopen(self) -> None:
+        """Open the file anew and take nothing behind ``durable_end`` for written.
+
+        Raises:
+            OSError: It cannot be opened, or is shorter than what was durable.
+        """
+        fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+        size = os.fstat(fd).st_size
+        if size < self.durable_end:
+            os.close(fd)
+            raise OSError(f"{self.path} has {size} bytes; {self.durable_end} had been flushed")
+        os.close(self._fd)
+        self._fd = fd
+        self.written_end = self.durable_end
+
+    def close(self) -> None:
+        """Close the file; what was not written is lost with this object."""
+        os.close(self._fd)
+
+
+def create(path: str) -> AppendFile:
+    """A new file, 0644 less umask.
+
+    Raises:
+        FileExistsError: Something lies there already; it is untouched.
+        OSError: It cannot be made.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return AppendFile(path, os.open(path, flags, 0o644), 0)
+
+
+def continue_file(path: str) -> AppendFile:
+    """An existing file, to go on at its end; made if it is missing.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    return AppendFile(path, fd, os.fstat(fd).st_size)

@@ -1,0 +1,80 @@
+"""How a run was started, kept beside it: what ``overnight resume`` and ``attach`` need."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from overnight.errors import ResumeRefused
+from overnight.model.options import RunOptions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from overnight.model.run import RunFiles
+
+ENDING = "_run.json"
+
+
+class Description:
+    """What is known of a run besides its rows.
+
+    Attributes:
+        options: As the user gave them, the list's path made absolute.
+        cwd: Directory the tasks run in.
+        generation: Of the last driver that had this prefix, from 1.
+        total: Tasks and barriers in the list, or None.
+        started_at: Of the last driver, Unix seconds.
+    """
+
+    def __init__(
+        self, options: RunOptions, cwd: str, generation: int, total: int | None, started_at: float
+    ) -> None:
+        self.options = options
+        self.cwd = cwd
+        self.generation = generation
+        self.total = total
+        self.started_at = started_at
+
+    def write(self, files: RunFiles) -> None:
+        """Put it beside the run; it appears whole, in place of an earlier driver's.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        text = json.dumps({
+            "options": self.options.chosen(), "cwd": self.cwd, "generation": self.generation,
+            "total": self.total, "started_at": self.started_at,
+        }, indent=1)
+        draft = f"{files.description}.{os.getpid()}"
+        with open(draft, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text + "\n")
+        os.replace(draft, files.description)
+
+
+def read_description(files: RunFiles) -> Description | None:
+    """What was kept of this run, or None if nothing is there.
+
+    Raises:
+        ResumeRefused: What is there cannot be understood.
+    """
+    try:
+        with open(files.description, encoding="utf-8", errors="surrogateescape") as file:
+            kept: dict[str, Any] = json.load(file)
+        options = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in kept["options"].items()
+        }
+        return Description(
+            RunOptions(**options), kept["cwd"], kept["generation"], kept["total"],
+            kept["started_at"],
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ResumeRefused(
+            f"cannot be read: {error}", where=files.description, kept="nothing was started",
+            do="name the list and the options yourself: overnight run -r"
+               f" {files.status} -p {files.prefix} LIST",
+        ) from error

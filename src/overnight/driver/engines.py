@@ -1,0 +1,159 @@
+"""The driver's end of each engine: frames in, events out; effects in, frames out."""
+
+from __future__ import annotations
+
+from overnight.core.events import (
+    AttemptsEnded,
+    AttemptsRecalled,
+    EngineClosed,
+    EngineJoined,
+    EngineOpened,
+    KeptReports,
+    PerEngineEnded,
+)
+from overnight.errors import LinkBroken
+from overnight.formats import link as frames
+from overnight.formats import rows
+from overnight.model import messages as m
+from overnight.model.task import PerEngine
+from overnight.net.link import Link
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from overnight.core.events import Event
+    from overnight.model.attempt import Attempt
+    from overnight.model.report import Report
+    from overnight.ports import EngineHandle
+
+
+class EngineEnd:
+    """One engine, seen from the driver.
+
+    Attributes:
+        id: In this driver.
+        handle: Its process.
+        link: To it.
+        has_closed: It said CLOSED: its end is in order.
+        started_mono: When its process was started; it has to say hello in time.
+        hello: What it said of itself, once it has.
+    """
+
+    def __init__(
+        self, id: int, handle: EngineHandle, started_mono: float,
+        tell: Callable[[str, str], None], is_recorded: Callable[[Attempt, Report], bool],
+    ) -> None:
+        self.id = id
+        self.handle = handle
+        self.link = Link(handle.read_fd, handle.write_fd, awaits_magic=True)
+        self.started_mono = started_mono
+        self.has_closed = False
+        self.hello: dict[str, object] | None = None
+        self._tell = tell
+        self._is_recorded = is_recorded  # its row was written before its driver died
+        self._running: list[Attempt] = []
+        self._running_awaited = 0
+        self._commands: dict[tuple[bool, int], PerEngine] = {}
+        self._handlers: dict[int, Callable[[bytes], list[Event]]] = {
+            m.HELLO: self._on_hello,
+            m.RUNNING: self._on_running,
+            m.OPENED: lambda _: [EngineOpened(self.id)],
+            m.ENDED: self._on_ended,
+            m.KEPT: self._on_kept,
+            m.PE_ENDED: self._on_per_engine_ended,
+            m.RECALLED: lambda payload: [AttemptsRecalled(self.id, rows.decode_ids(payload))],
+            m.NOTICE: self._on_notice,
+            m.CLOSED: self._on_closed,
+            m.PONG: lambda _: [],
+        }
+
+    def receive(self) -> list[Event]:
+        """What it has said since, as events.
+
+        Raises:
+            LinkBroken: It spoke no language of ours.
+        """
+        events: list[Event] = []
+        for kind, payload in self.link.receive():
+            handler = self._handlers.get(kind)
+            if handler is None:
+                raise LinkBroken(f"an engine sent a frame of kind {kind}")
+            events += handler(payload)
+        return events
+
+    def _on_hello(self, payload: bytes) -> list[Event]:
+        self.hello = frames.decode_control(payload)
+        self._running_awaited = int(self.hello["running"])  # type: ignore[call-overload]
+        self.link.send(m.SETUP, frames.encode_control(frames.setup_to_mapping(self.handle.setup)))
+        return self._joined_when_whole()
+
+    def _on_running(self, payload: bytes) -> list[Event]:
+        self._running += rows.decode_attempts(payload)
+        return self._joined_when_whole()
+
+    def _joined_when_whole(self) -> list[Event]:
+        if self.hello is None or len(self._running) < self._running_awaited:
+            return []
+        running, self._running, self._running_awaited = self._running, [], 1 << 62
+        is_open = bool(self.hello["started"])
+        slots = self.handle.setup.slots
+        return [EngineJoined(self.id, self.handle.node, slots, is_open, running)]
+
+    def _on_ended(self, payload: bytes) -> list[Event]:
+        return [AttemptsEnded(self.id, *rows.decode_reports(payload))]
+
+    def _on_kept(self, payload: bytes) -> list[Event]:
+        seq, pairs = rows.decode_kept(payload)
+        new = [pair for pair in pairs if not self._is_recorded(*pair)]
+        return [KeptReports(self.id, seq, new, self.handle.node, self.handle.setup.rank)]
+
+    def _on_per_engine_ended(self, payload: bytes) -> list[Event]:
+        seq, reports = rows.decode_per_engine_reports(payload)
+        pairs = [(self._command(at_start, report.task_id), report) for at_start, report in reports]
+        return [PerEngineEnded(self.id, seq, pairs)]
+
+    def _command(self, at_start: bool, number: int) -> PerEngine:
+        """The command this driver gave; an earlier one's text is not known here."""
+        known = self._commands.get((at_start, number))
+        return known or PerEngine(at_start, number, -1, b"(given by an earlier driver)")
+
+    def _on_notice(self, payload: bytes) -> list[Event]:
+        notice = frames.decode_control(payload)
+        self._tell(str(notice["level"]).lower(), f"engine on {self.handle.node}: {notice['text']}")
+        return []
+
+    def _on_closed(self, payload: bytes) -> list[Event]:
+        self.has_closed = True
+        return [EngineClosed(self.id)]
+
+    # -- what the driver is asked to do with it ---------------------------------------------
+
+    def open(self, commands: Sequence[PerEngine]) -> None:
+        """Hand over the per-engine commands; it runs the START ones and opens."""
+        self._commands = {(c.at_start, c.number): c for c in commands}
+        self.link.send(m.START, rows.encode_commands(commands))
+
+    def assign(self, attempts: Sequence[Attempt]) -> None:
+        """Give it attempts."""
+        self.link.send(m.ASSIGN, rows.encode_attempts(attempts))
+
+    def recall(self, task_ids: Sequence[int]) -> None:
+        """Ask back what it has not started."""
+        self.link.send(m.RECALL, rows.encode_ids(task_ids))
+
+    def end_attempts(self, reason: str, at_once: bool) -> None:
+        """Have the trees of all its attempts ended."""
+        self.link.send(m.END, frames.encode_control({
+            "ids": None, "reason": reason, "signal": 9 if at_once else 15,
+            "kill_after_s": 0.0 if at_once else self.handle.setup.kill_after_s,
+            "timed_out": False,
+        }))
+
+    def close(self, runs_stop: bool) -> None:
+        """Let it finish and leave."""
+        self.link.send(m.CLOSE, frames.encode_control({"run_stop": runs_stop}))
+
+    def acknowledge(self, seq: int) -> None:
+        """Tell it what it may forget."""
+        self.link.send(m.ACK, rows.encode_number(seq))

@@ -1,0 +1,456 @@
+"""The driver's loop: take events, step the scheduler, perform what it asks for.
+
+It decides nothing. A turn is: what arrived, one step, records in one write, then the
+rest in order, then what waits to leave. Everything comes in through descriptors or
+through ``post``, the one door that other threads and signal handlers may use.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+
+from overnight.core import effects as fx
+from overnight.core.events import (
+    END,
+    EngineLost,
+    EngineStarting,
+    HostMeasured,
+    ItemsRead,
+    RecordFailed,
+    RecordMended,
+    SourceFailed,
+    StopAsked,
+)
+from overnight.driver.engines import EngineEnd
+from overnight.driver.record import Flushed
+from overnight.errors import LinkBroken, ListRefused, NoResources, OvernightError
+from overnight.net.poller import READ, WRITE, Poller
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from overnight.core.events import Event, KeptReports
+    from overnight.core.scheduler import Scheduler
+    from overnight.core.verdict import Verdict
+    from overnight.driver.record import Record
+    from overnight.model.attempt import Attempt
+    from overnight.model.messages import Setup
+    from overnight.model.report import Report
+    from overnight.ports import Context, EngineHandle, Observer, Source
+
+HELLO_WITHIN_S = 60.0
+LEAVE_WITHIN_S = 10.0
+MEASURE_EVERY_S = 1.0
+SAY_FAULT_EVERY_S = 60.0
+
+
+class Survivors:
+    """What is left of an earlier driver of this run.
+
+    Attributes:
+        engines: That live on, connected.
+        reports: Events from the spools of engines that have left.
+        is_recorded: Whether the row of an attempt was written before its driver died.
+    """
+
+    def __init__(
+        self, engines: Sequence[EngineHandle] = (), reports: Sequence[KeptReports] = (),
+        is_recorded: Callable[[Attempt, Report], bool] = lambda attempt, report: False,
+    ) -> None:
+        self.engines = engines
+        self.reports = reports
+        self.is_recorded = is_recorded
+
+
+class Driver:
+    """Runs one list to its verdict."""
+
+    def __init__(
+        self, scheduler: Scheduler, source: Source, record: Record,
+        contexts: Sequence[Context], make_setup: Callable[[int, int], Setup],
+        observers: Sequence[Observer], measures_host: bool = False,
+        survivors: Survivors | None = None,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            scheduler: What decides.
+            source: Where items come from.
+            record: Where results go; its faults reach the scheduler from here.
+            contexts: What gives engines, when the first task wants one.
+            make_setup: Settings for an engine: (rank, slots).
+            observers: Who is told.
+            measures_host: Starts depend on load or memory: measure them.
+            survivors: What outlived an earlier driver of this run, if it had one.
+        """
+        self.scheduler = scheduler
+        self._source = source
+        self._record = record
+        self._contexts = contexts
+        self._make_setup = make_setup
+        self._observers = observers
+        self._measures_host = measures_host
+        self._survivors = survivors or Survivors()
+        self._engines: dict[int, EngineEnd] = {}
+        self._fds: dict[int, EngineEnd] = {}  # by descriptor awaited
+        self._leaving: list[EngineEnd] = []  # their link has ended in order
+        self._engine_count = 0
+        self._poller = Poller()
+        self._events: deque[Event | Flushed] = deque()
+        self._bell_out, self._bell_in = os.pipe()
+        os.set_blocking(self._bell_in, False)
+        os.set_blocking(self._bell_out, False)
+        self._poller.watch(self._bell_out, READ)
+        self._wanted_items = 0
+        self._wake_at: float | None = None
+        self._measure_at = 0.0
+        self._force_at: float | None = None
+        self._said_fault_at = 0.0
+        self._verdict: Verdict | None = None
+        self._clock = _Clock()
+
+    def post(self, event: Event | Flushed) -> None:
+        """Hand in an event, from any thread or from a signal handler."""
+        self._events.append(event)
+        try:
+            os.write(self._bell_in, b"e")
+        except (BlockingIOError, ValueError):
+            pass  # the bell is full: it rings anyway
+        except OSError:
+            pass  # the run is over and nobody waits for events
+
+    def tell(self, level: str, text: str) -> None:
+        """Tell all observers something a person should know."""
+        for observer in self._observers:
+            observer.told(level, text)
+
+    def run(self) -> Verdict:
+        """Run the list; returns when nothing of it is left running."""
+        try:
+            self._take_over()
+            while self._verdict is None:
+                self._turn()
+            self._say_goodbye()
+        finally:
+            self._shut()
+        return self._verdict
+
+    def _take_over(self) -> None:
+        """Begin with what outlived an earlier driver: engines, and spools of engines."""
+        for handle in self._survivors.engines:
+            self._add_engine(handle, "attached")
+        self._events.extend(self._survivors.reports)
+
+    # -- one turn -------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        now = self._clock.now()
+        self._wake_at = None
+        self._perform(self.scheduler.step(now, self._take_events(now)), now)
+        for event in self._record.turn(now):
+            self._note_record(event, now)
+        for engine in list(self._engines.values()):
+            if engine.link.wants_write:
+                engine.link.flush()
+            self._watch(engine)
+        if self._verdict is None:
+            self._wait(now)
+
+    def _take_events(self, now: float) -> list[Event]:
+        events: list[Event] = []
+        while self._events:
+            event = self._events.popleft()
+            if isinstance(event, Flushed):
+                for consequence in self._record.flushed(event, now):
+                    self._note_record(consequence, now)
+            else:
+                if type(event) is StopAsked and event.how >= END:
+                    self._force_at = now + self._grace_s()
+                events.append(event)
+        if self._measures_host and now >= self._measure_at:
+            self._measure_at = now + MEASURE_EVERY_S
+            events.append(measure_host())
+        return events
+
+    def _note_record(self, event: Event, now: float) -> None:
+        self._events.append(event)
+        if type(event) is RecordFailed:
+            self._said_fault_at = now
+            self.tell("error", record_fault_text(event.reason))
+        elif type(event) is RecordMended:
+            self.tell("warning", "the record can be written again: the run goes on")
+
+    def _wait(self, now: float) -> None:
+        timeout = 0.0 if self._events else self._timeout(now)
+        for fd, mask in self._poller.wait(timeout):
+            if fd == self._bell_out:
+                _drain(fd)
+            elif fd in self._fds:
+                self._hear(self._fds[fd], mask)
+            else:
+                self._poller.forget(fd)
+                self._read_items()
+        self._look_after_engines()
+
+    def _timeout(self, now: float) -> float | None:
+        moments = [self._wake_at, self._record.next_turn_at(), self._force_at]
+        moments += [observer.turn(now) for observer in self._observers]
+        if self._measures_host:
+            moments.append(self._measure_at)
+        if any(e.hello is None for e in self._engines.values()):
+            moments.append(now + 1.0)
+        if self._record.fault:
+            self._say_fault_again(now)
+        due = [moment for moment in moments if moment is not None]
+        return max(0.0, min(due) - now) if due else None
+
+    def _say_fault_again(self, now: float) -> None:
+        if now - self._said_fault_at >= SAY_FAULT_EVERY_S:
+            self._said_fault_at = now
+            self.tell("error", record_fault_text(self._record.fault))
+
+    # -- effects --------------------------------------------------------------------
+
+    def _perform(self, effects: Sequence[fx.Effect], now: float) -> None:
+        for effect in effects:
+            kind = type(effect)
+            if kind is fx.Record:
+                self._perform_record(effect)  # type: ignore[arg-type]  # kind says so
+            elif kind is fx.Assign:
+                self._perform_assign(effect)  # type: ignore[arg-type]
+            else:
+                self._perform_rare(effect)
+
+    def _perform_record(self, effect: fx.Record) -> None:
+        self._record.write(effect.entries, effect.number)
+        for event in self._record.turn(self._clock.now()):
+            self._note_record(event, self._clock.now())
+        for observer in self._observers:
+            observer.recorded(effect.entries)
+
+    def _perform_assign(self, effect: fx.Assign) -> None:
+        engine = self._engines.get(effect.engine)
+        if engine is not None:
+            engine.assign(effect.attempts)
+        for observer in self._observers:
+            observer.assigned(effect.engine, effect.attempts)
+
+    def _perform_rare(self, effect: fx.Effect) -> None:
+        if isinstance(effect, fx.Read):
+            self._wanted_items = effect.count
+            self._read_items()
+        elif isinstance(effect, fx.WakeAt):
+            self._wake_at = min(self._wake_at or effect.at, effect.at)
+        elif isinstance(effect, fx.MakeDurable):
+            self._record.hasten()
+        elif isinstance(effect, fx.StartEngines):
+            self._start_engines()
+        elif isinstance(effect, fx.Tell):
+            self.tell(effect.level, effect.text)
+        elif isinstance(effect, fx.Finish):
+            self._verdict = effect.verdict
+        else:
+            self._perform_on_engine(effect)
+
+    def _perform_on_engine(self, effect: fx.Effect) -> None:
+        engine = self._engines.get(effect.engine)  # type: ignore[union-attr]  # the rest have one
+        if engine is None:
+            return
+        if isinstance(effect, fx.Acknowledge):
+            engine.acknowledge(effect.seq)
+        elif isinstance(effect, fx.OpenEngine):
+            engine.open(effect.commands)
+        elif isinstance(effect, fx.Recall):
+            engine.recall(effect.task_ids)
+        elif isinstance(effect, fx.EndAttempts):
+            engine.end_attempts(effect.reason, effect.at_once)
+        elif isinstance(effect, fx.CloseEngine):
+            engine.close(effect.runs_stop)
+
+    # -- the source -----------------------------------------------------------------
+
+    def _read_items(self) -> None:
+        if not self._wanted_items:
+            return
+        try:
+            items, has_ended = self._source.read(self._wanted_items)
+        except OvernightError as error:
+            self._wanted_items = 0
+            self._events.append(SourceFailed(error))
+            return
+        except OSError as error:
+            self._wanted_items = 0
+            self._events.append(SourceFailed(ListRefused(
+                f"the list cannot be read any further: {error.strerror}",
+                kept="what was started goes on to its end; nothing further is started",
+            )))
+            return
+        if not items and not has_ended:
+            fd = self._source.fileno()
+            if fd is not None:
+                self._poller.watch(fd, READ)
+            return
+        self._wanted_items = 0
+        self._events.append(ItemsRead(items, has_ended))
+
+    # -- engines --------------------------------------------------------------------
+
+    def _start_engines(self) -> None:
+        for context in self._contexts:
+            try:
+                handles = context.start(self._next_setup)
+            except NoResources as error:
+                self.tell("error", str(error))
+                self._events.append(EngineStarting(self._engine_count, context.label))
+                self._events.append(EngineLost(self._engine_count, error.what))
+                self._engine_count += 1
+                continue
+            for handle in handles:
+                self._add_engine(handle, context.label)
+
+    def _next_setup(self, slots: int) -> Setup:
+        return self._make_setup(self._engine_count, slots)
+
+    def _add_engine(self, handle: EngineHandle, label: str) -> None:
+        engine = EngineEnd(
+            self._engine_count, handle, self._clock.now(), self.tell, self._survivors.is_recorded
+        )
+        self._engine_count += 1
+        self._engines[engine.id] = engine
+        self._fds[engine.link.read_fd] = engine
+        self._watch(engine)
+        self._events.append(EngineStarting(engine.id, label))
+
+    def _watch(self, engine: EngineEnd) -> None:
+        if engine.link.closed:
+            return
+        mask = READ | WRITE if engine.link.wants_write else READ
+        self._poller.watch(engine.link.read_fd, mask)
+
+    def _hear(self, engine: EngineEnd, mask: int) -> None:
+        if mask & WRITE:
+            engine.link.flush()
+        if mask & ~WRITE:
+            try:
+                self._events.extend(engine.receive())
+            except LinkBroken as error:
+                self.tell("error", str(error))
+                engine.link.closed = True
+        if engine.link.closed:
+            self._lose(engine, "its process ended")
+
+    def _look_after_engines(self) -> None:
+        """End engines that do not say hello, or do not leave though they were told to."""
+        now = self._clock.now()
+        if self._force_at is not None and now >= self._force_at:
+            self._force_at = None
+            for engine in list(self._engines.values()):
+                if not engine.has_closed:
+                    self.tell("warning", f"the engine on {engine.handle.node} does not leave:"
+                                         " it is ended")
+                    self._lose(engine, "it did not leave in time")
+        for engine in list(self._engines.values()):
+            if engine.hello is None and now - engine.started_mono > HELLO_WITHIN_S:
+                self._lose(engine, f"it said nothing for {HELLO_WITHIN_S:.0f} s")
+
+    def _lose(self, engine: EngineEnd, reason: str) -> None:
+        """An engine is gone or given up. Its attempts count as ended once that is proved."""
+        if self._engines.pop(engine.id, None) is None:
+            return
+        self._fds.pop(engine.link.read_fd, None)
+        self._poller.forget(engine.link.read_fd)
+        engine.link.close()
+        if engine.has_closed:
+            self._leaving.append(engine)
+            return
+        import _thread  # what must be ended may take its grace time: not in the loop
+
+        _thread.start_new_thread(self._prove, (engine, reason))
+
+    def _prove(self, engine: EngineEnd, reason: str) -> None:
+        engine.handle.end()
+        engine.handle.prove_ended()
+        self.post(EngineLost(engine.id, reason))
+
+    def _grace_s(self) -> float:
+        longest = max((e.handle.setup.kill_after_s for e in self._engines.values()), default=0.0)
+        return longest + LEAVE_WITHIN_S
+
+    # -- the end --------------------------------------------------------------------
+
+    def _say_goodbye(self) -> None:
+        """Send the last acknowledgements and see the engines off."""
+        until = self._clock.now() + LEAVE_WITHIN_S
+        while self._clock.now() < until:
+            for engine in list(self._engines.values()):
+                engine.link.flush()
+                if engine.handle.is_gone():
+                    self._lose(engine, "")
+            if not self._engines:
+                break
+            for fd, _ in self._poller.wait(0.2):
+                if fd in self._fds:
+                    self._hear(self._fds[fd], READ)
+        for engine in [*self._engines.values(), *self._leaving]:
+            while not engine.handle.is_gone() and self._clock.now() < until:
+                time.sleep(0.001)  # its link has ended: its process is about to
+            engine.handle.end()
+
+    def _shut(self) -> None:
+        for engine in self._engines.values():
+            engine.link.close()
+        self._poller.close()
+        self._source.close()
+        self._record.close()
+        for observer in self._observers:
+            observer.close()
+        os.close(self._bell_in)
+        os.close(self._bell_out)
+
+
+class _Clock:
+    """Unix seconds that are never set back: rows of one run are in order."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+
+    def now(self) -> float:
+        return time.monotonic() + self._offset
+
+
+def measure_host() -> HostMeasured:
+    """Load and free memory of this machine now."""
+    return HostMeasured(os.getloadavg()[0], free_memory())
+
+
+def free_memory() -> int:
+    """Bytes that could be had without swapping; a very large number where nobody can say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 1 << 62
+
+
+def record_fault_text(reason: str) -> str:
+    """What a person is told while the record cannot be written."""
+    return (
+        f"cannot write the record: {reason}\n"
+        "  kept:  reports of tasks stay with their engine; nothing new is started\n"
+        "  do:    free space or bring the file system back, the run goes on by itself;"
+        " nothing is lost if you end it now"
+    )
+
+
+def _drain(fd: int) -> None:
+    try:
+        while os.read(fd, 4096):
+            pass
+    except BlockingIOError:
+        pass

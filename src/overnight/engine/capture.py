@@ -1,0 +1,128 @@
+"""What a task writes: counted, both ends kept, in bounded memory - or kept whole in files.
+
+All pipes share one buffer; what is read there is counted and forgotten.
+"""
+
+from __future__ import annotations
+
+import os
+
+from overnight.model.report import SNIPPET_END, Leak
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from overnight.model.attempt import Attempt
+
+_BUFFER = bytearray(65536)  # what a pipe holds
+_BUFFERS = (_BUFFER,)
+FOLDER_SIZE = 1000  # attempts whose files share a folder
+
+
+class Pipe:
+    """One stream of an attempt that comes to us.
+
+    Attributes:
+        fd: Where it is read.
+        write_fd: The child's end, to be closed here once the child has it.
+        count: Bytes so far.
+        is_open: Something may still come.
+    """
+
+    __slots__ = ("_head", "_tail", "count", "fd", "is_open", "write_fd")
+
+    is_ours = True
+
+    def __init__(self) -> None:
+        self.fd, self.write_fd = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.fd, False)
+        self.count = 0
+        self.is_open = True
+        self._head = b""
+        self._tail = b""
+
+    def read(self, most: int) -> None:
+        """Read what is there, a buffer at a time and so many at most."""
+        for _ in range(most):
+            try:
+                size = os.readv(self.fd, _BUFFERS)
+            except BlockingIOError:
+                return
+            if not size:
+                self.is_open = False
+                return
+            self._keep(size)
+
+    def _keep(self, size: int) -> None:
+        self.count += size
+        start = SNIPPET_END - len(self._head)
+        if start:
+            self._head += _BUFFER[:min(start, size)]
+        if size - start >= SNIPPET_END:
+            self._tail = bytes(_BUFFER[size - SNIPPET_END:size])
+        elif size > start:
+            self._tail = (self._tail + _BUFFER[start:size])[-SNIPPET_END:]
+
+    def leak(self) -> Leak:
+        """What came."""
+        return Leak(self.count, bytes(self._head), self._tail)
+
+    def close(self, may_be_written: bool) -> None:
+        """Stop reading; who still writes gets SIGPIPE."""
+        os.close(self.fd)
+
+
+class OutputFile:
+    """One stream of an attempt that goes to a file, which is gone again if it stays empty.
+
+    Attributes:
+        fd: Always -1: there is nothing to wait for.
+        write_fd: Where the child writes; kept open here to look at the file by.
+    """
+
+    __slots__ = ("_path", "fd", "write_fd")
+
+    is_open = False
+    is_ours = False
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError, and then there is no such file."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        self.write_fd = os.open(path, flags, 0o666)
+        self.fd = -1
+        self._path = path
+
+    @property
+    def count(self) -> int:
+        """Bytes so far."""
+        return os.fstat(self.write_fd).st_size
+
+    def read(self, most: int) -> None:
+        """Nothing comes here."""
+
+    def leak(self) -> Leak:
+        """Size and both ends of the file as it is now."""
+        count = self.count
+        head = os.pread(self.write_fd, SNIPPET_END, 0)
+        tail_at = max(SNIPPET_END, count - SNIPPET_END)
+        return Leak(count, head, os.pread(self.write_fd, SNIPPET_END, tail_at))
+
+    def close(self, may_be_written: bool) -> None:
+        """Let go of the file, and remove it when it is empty and nobody will fill it."""
+        is_empty = not self.count
+        os.close(self.write_fd)
+        if is_empty and not may_be_written:
+            os.unlink(self._path)
+
+
+def output_paths(folder: str, attempt: Attempt) -> tuple[str, str]:
+    """Files of an attempt's standard output and error, in a folder for a thousand tasks.
+
+    >>> from overnight.model.attempt import Attempt
+    >>> from overnight.model.task import NO_REPEAT, Task
+    >>> output_paths("logs", Attempt(Task(13042, 1, NO_REPEAT, b"true"), 2))
+    ('logs/13/13042.2.out', 'logs/13/13042.2.err')
+    """
+    id = attempt.task.id
+    again = f".{attempt.number}" if attempt.number > 1 else ""
+    stem = f"{folder}/{id // FOLDER_SIZE}/{id}{again}"
+    return stem + ".out", stem + ".err"

@@ -1,0 +1,119 @@
+"""How an engine's process begins: ``engine --fd N``, with the driver at descriptor N.
+
+The process makes itself independent of whoever started it: a session of its own,
+signals of its own, no descriptors but its own. What it starts gets default signals and
+the environment this process was started with, not what the interpreter made of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from _signal import (  # type: ignore[import-not-found]  # not in typeshed
+    NSIG,
+    SIG_DFL,
+    SIG_IGN,
+    SIG_SETMASK,
+    SIGHUP,
+    SIGINT,
+    SIGPIPE,
+    SIGQUIT,
+    SIGTERM,
+    SIGXFSZ,
+    getsignal,
+    pthread_sigmask,
+    set_wakeup_fd,
+    signal,
+)
+
+from overnight import __version__
+from overnight.engine.supervisor import Supervisor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LACKS = ("PIDFD", "SUBREAPER", "PROC")
+"""OVERNIGHT_TEST_NO_<this> in the environment makes an engine do without it."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Be an engine until it leaves.
+
+    Args:
+        arguments: ``engine --fd N``.
+
+    Returns:
+        Exit status of the process.
+    """
+    if len(arguments) != 3 or arguments[0] != "engine" or arguments[1] != "--fd":
+        sys.stderr.write("usage: engine --fd N\n")
+        return 2
+    fd = int(arguments[2])
+    inherited = _inherited_environment()
+    _let_go_of_descriptors(keep=fd)
+    _start_session()
+    term_fd = _own_signals()
+    lacks = frozenset(each for each in LACKS if f"OVERNIGHT_TEST_NO_{each}" in os.environ)
+    Supervisor(fd, fd, term_fd, inherited, __version__, lacks).run()
+    return 0
+
+
+def _inherited_environment() -> list[bytes]:
+    """What stood in the environment before the interpreter set LC_CTYPE for itself."""
+    try:
+        with open("/proc/self/environ", "rb", buffering=0) as file:
+            text = file.read() or b""
+    except OSError:
+        return [name + b"=" + value for name, value in os.environb.items()]
+    return [entry for entry in text.split(b"\0") if b"=" in entry]
+
+
+def _let_go_of_descriptors(keep: int) -> None:
+    """Close what was left open by whoever started us; tasks would inherit it."""
+    try:
+        held = [int(name) for name in os.listdir("/proc/self/fd")]
+    except OSError:
+        held = list(range(256))
+    for fd in held:
+        if fd > 2 and fd != keep:
+            try:  # noqa: SIM105  # contextlib costs a start 2 ms
+                os.close(fd)
+            except OSError:
+                pass  # it was the listing's own
+    os.set_inheritable(keep, False)
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+
+
+def _start_session() -> None:
+    """A terminal's Ctrl-C and hang-up are the driver's to act on."""
+    try:  # noqa: SIM105  # contextlib costs a start 2 ms
+        os.setsid()
+    except OSError:
+        pass  # it leads its group already: whoever started it saw to that
+
+
+def _own_signals() -> int:
+    """Descriptor that is readable after SIGTERM.
+
+    What a background shell had left ignored is no longer ignored: a handler that does
+    nothing keeps this process as safe, and is gone after exec.
+    """
+    pthread_sigmask(SIG_SETMASK, ())
+    for number in range(1, NSIG):
+        if getsignal(number) == SIG_IGN and number not in (SIGPIPE, SIGXFSZ):
+            signal(number, SIG_DFL)
+    for number in (SIGINT, SIGQUIT, SIGHUP):
+        signal(number, _pass)
+    read_fd, write_fd = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal(SIGTERM, _pass)
+    set_wakeup_fd(write_fd, warn_on_full_buffer=False)
+    return read_fd
+
+
+def _pass(number: int, frame: object) -> None:
+    """Take a signal and do nothing."""

@@ -1,0 +1,239 @@
+"""The loop of an engine's process: what the driver and the runners say in, effects out.
+
+What is to happen is decided by ``core/engine``; here it is done.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from select import epoll
+
+from overnight.core import engine_events as e
+from overnight.core.engine import Engine
+from overnight.core.runners import NEVER
+from overnight.core.slot_events import EndAsked
+from overnight.engine.driver_end import DriverEnd
+from overnight.engine.runner_ends import RunnerEnds
+from overnight.engine.spool import Spool
+from overnight.formats import link as f
+from overnight.model import messages as m
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+EPOLLIN = 1
+
+RETRY_S = 5.0
+"""How often a spool that cannot be written, or a door that cannot be opened, is tried."""
+
+DESCRIPTORS_A_SLOT = 3
+SPARE_DESCRIPTORS = 48
+
+
+class Supervisor:
+    """One engine, from its greeting to its end."""
+
+    def __init__(
+        self, read_fd: int, write_fd: int, term_fd: int, inherited: list[bytes], version: str,
+        lacks: frozenset[str],
+    ) -> None:
+        """Greet the driver and make ready.
+
+        Args:
+            read_fd: From the driver.
+            write_fd: To it; may be the same.
+            term_fd: Readable when this process was told to end.
+            inherited: The environment this process was started with.
+            version: Of the package.
+            lacks: What to do without although the kernel may have it.
+        """
+        self._poll = epoll()
+        self._term_fd = term_fd
+        self._poll.register(term_fd, EPOLLIN)
+        self._engine = Engine(len(os.sched_getaffinity(0)), _most_slots_each())
+        self._driver = DriverEnd(self._poll, self._engine, version, read_fd, write_fd)
+        self._runners = RunnerEnds(self._poll, inherited, lacks, self._driver.say)
+        self._events: list[e.Event] = []
+        self._spool = Spool(self._driver.notice)
+        self._wants_door = False
+        self._retry_at = NEVER
+        self._has_left = False
+
+    def run(self) -> None:
+        """Run until the engine leaves; no process of it is left then."""
+        while not self._has_left:
+            for fd, _ in self._poll.poll(self._timeout_s()):
+                self._events += self._receive(fd)
+            self._turn()
+        self._driver.hang_up()
+        self._driver.stop_listening()
+        self._runners.close()
+
+    def _timeout_s(self) -> float | None:
+        wake_at = min(self._engine.wake_at, self._retry_at)
+        look_after_s = self._runners.look_after_s
+        if wake_at == NEVER:
+            return look_after_s
+        left_s = max(0.0, wake_at - time.monotonic())
+        return left_s if look_after_s is None else min(left_s, look_after_s)
+
+    def _receive(self, fd: int) -> list[e.Event]:
+        events = self._runners.receive(fd)
+        if events is None:
+            events = self._driver.receive(fd)
+        if events is None and fd == self._term_fd:
+            os.read(fd, 512)
+            events = [e.Terminated()]
+        return events or []
+
+    def _turn(self) -> None:
+        now = time.monotonic()
+        if self._runners.look_after_s is not None:
+            self._events += self._runners.look()
+        if now >= self._retry_at:
+            self._retry_at = NEVER
+            self._open_door()
+            self._write_spool()
+        while True:
+            events, self._events = self._events, []
+            for effect in self._engine.step(events, now):
+                _PERFORMERS[type(effect)](self, effect)
+            if self._spool.is_waiting and self._retry_at == NEVER:
+                self._write_spool()
+            if not self._events:
+                break
+        self._runners.push()
+        self._driver.push()
+
+    # ---- towards the driver
+
+    def _say_ended(self, effect: e.SayEnded) -> None:
+        reports = [report for _, report in effect.pairs]
+        self._driver.say(m.ENDED, f.encode_reports(effect.sequence, reports))
+
+    def _say_kept(self, effect: e.SayKept) -> None:
+        self._driver.say(m.KEPT, f.encode_kept(effect.sequence, effect.pairs))
+
+    def _say_commands_ended(self, effect: e.SayCommandsEnded) -> None:
+        payload = f.encode_per_engine_reports(effect.sequence, effect.rows)
+        self._driver.say(m.PE_ENDED, payload)
+
+    def _say_opened(self, effect: e.SayOpened) -> None:
+        self._driver.say(m.OPENED, b"")
+
+    def _say_recalled(self, effect: e.SayRecalled) -> None:
+        self._driver.say(m.RECALLED, f.encode_ids(effect.ids))
+
+    def _say_closed(self, effect: e.SayClosed) -> None:
+        self._driver.say(m.CLOSED, b"")
+
+    def _refuse(self, effect: e.Refuse) -> None:
+        self._driver.notice("ERROR", f"a driver of generation {effect.seen} has this engine")
+        self._events.append(self._driver.hang_up())
+
+    # ---- towards the runners
+
+    def _start_runner(self, effect: e.StartRunner) -> None:
+        self._runners.start(effect.runner, self._driver.setup_payload)
+
+    def _set_up_runners(self, effect: e.SetUpRunners) -> None:
+        self._runners.tell_all(m.SETUP, self._driver.setup_payload)
+        if self._engine.setup is not None:
+            self._spool.paths = self._engine.setup.spools
+
+    def _give_slots(self, effect: e.GiveSlots) -> None:
+        self._runners.tell(effect.runner, m.SLOTS, f.encode_control({"slots": effect.slots}))
+
+    def _give(self, effect: e.Give) -> None:
+        self._runners.tell(effect.runner, m.ASSIGN, f.encode_attempts(effect.attempts))
+
+    def _run_command(self, effect: e.RunCommand) -> None:
+        self._runners.tell(effect.runner, m.START, f.encode_commands((effect.command,)))
+
+    def _take_back(self, effect: e.TakeBack) -> None:
+        self._runners.tell(effect.runner, m.RECALL, f.encode_ids(effect.ids))
+
+    def _pass_end(self, effect: e.PassEnd) -> None:
+        request = effect.request
+        mapping = {name: getattr(request, name) for name in EndAsked.__slots__}
+        self._runners.tell(effect.runner, m.END, f.encode_control(mapping))
+
+    def _end_orphans(self, effect: e.EndOrphans) -> None:
+        setup = self._engine.setup
+        if setup is not None:
+            self._runners.end_orphans(
+                effect.runner, setup.run, setup.rank, setup.kill_after_s
+            )
+
+    # ---- alone
+
+    def _keep(self, effect: e.Keep) -> None:
+        payload = f.encode_kept(effect.sequence, effect.pairs)
+        self._spool.add(effect.sequence, m.KEPT, payload)
+
+    def _keep_commands(self, effect: e.KeepCommands) -> None:
+        payload = f.encode_per_engine_reports(effect.sequence, effect.rows)
+        self._spool.add(effect.sequence, m.PE_ENDED, payload)
+
+    def _write_spool(self) -> None:
+        self._events += [e.Kept(sequence) for sequence in self._spool.write()]
+        if self._spool.is_waiting:
+            self._retry_at = time.monotonic() + RETRY_S
+
+    def _forget_spool(self, effect: e.ForgetSpool) -> None:
+        self._spool.forget()
+
+    def _listen(self, effect: e.Listen) -> None:
+        self._wants_door = True
+        self._open_door()
+
+    def _open_door(self) -> None:
+        setup = self._engine.setup
+        if self._wants_door and setup is not None and setup.attach:
+            if self._driver.listen(setup.attach):
+                self._wants_door = False
+            else:
+                self._retry_at = time.monotonic() + RETRY_S
+
+    def _stop_listening(self, effect: e.StopListening) -> None:
+        self._wants_door = False
+        self._driver.stop_listening()
+
+    def _leave(self, effect: e.Leave) -> None:
+        self._has_left = True
+
+
+def _most_slots_each() -> int:
+    """Slots that one runner can hold with the descriptors it may have."""
+    descriptors = os.sysconf("SC_OPEN_MAX")
+    if descriptors < 0:  # no limit
+        return 1 << 20
+    return max(1, (descriptors - SPARE_DESCRIPTORS) // DESCRIPTORS_A_SLOT)
+
+
+_PERFORMERS: dict[type, Callable[[Supervisor, Any], None]] = {
+    e.SayEnded: Supervisor._say_ended,
+    e.SayKept: Supervisor._say_kept,
+    e.SayCommandsEnded: Supervisor._say_commands_ended,
+    e.SayOpened: Supervisor._say_opened,
+    e.SayRecalled: Supervisor._say_recalled,
+    e.SayClosed: Supervisor._say_closed,
+    e.Refuse: Supervisor._refuse,
+    e.StartRunner: Supervisor._start_runner,
+    e.SetUpRunners: Supervisor._set_up_runners,
+    e.GiveSlots: Supervisor._give_slots,
+    e.Give: Supervisor._give,
+    e.RunCommand: Supervisor._run_command,
+    e.TakeBack: Supervisor._take_back,
+    e.PassEnd: Supervisor._pass_end,
+    e.EndOrphans: Supervisor._end_orphans,
+    e.Keep: Supervisor._keep,
+    e.KeepCommands: Supervisor._keep_commands,
+    e.ForgetSpool: Supervisor._forget_spool,
+    e.Listen: Supervisor._listen,
+    e.StopListening: Supervisor._stop_listening,
+    e.Leave: Supervisor._leave,
+}

@@ -1,0 +1,1 @@
+"""Translating between bytes of the outside and values of ours. Pure."""

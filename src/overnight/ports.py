@@ -1,0 +1,93 @@
+"""The shapes of plugs: what the driver needs of a source, a context and an observer.
+
+Whoever adds one writes a class of this shape and names it in ``wiring``. Nothing here
+does anything; the contract suites in ``tests/contracts`` run against every plug.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Protocol
+
+    from overnight.core.effects import Entry
+    from overnight.core.events import Event
+    from overnight.model.attempt import Attempt
+    from overnight.model.messages import Setup
+    from overnight.model.report import Report
+    from overnight.model.task import Item
+
+    class Source(Protocol):
+        """Where items come from, in the order of the list."""
+
+        @property
+        def total(self) -> int | None:
+            """Tasks and barriers in all, where that is known beforehand."""
+
+        def fileno(self) -> int | None:
+            """A descriptor to wait on when ``read`` gave nothing; None if it never does."""
+
+        def read(self, count: int) -> tuple[Sequence[Item], bool]:
+            """Up to about ``count`` items, without waiting, and whether the list is over.
+
+            Raises:
+                OvernightError: What follows cannot be run; what was given before stands.
+            """
+
+        def close(self) -> None:
+            """Nothing more will be read."""
+
+    class EngineHandle(Protocol):
+        """A started engine: its streams and its process, as a context gives it."""
+
+        read_fd: int
+        write_fd: int
+        node: str
+        setup: Setup
+
+        def is_gone(self) -> bool:
+            """Whether its process has ended (it is reaped then)."""
+
+        def end(self) -> None:
+            """End its process now; what it had started is ended by ``prove_ended``."""
+
+        def prove_ended(self) -> None:
+            """Return when nothing that it started runs any more; bring that about if need be."""
+
+    class Context(Protocol):
+        """A group of engines that one host list or manager gives us."""
+
+        label: str
+
+        def start(self, make_setup: Callable[[int], Setup]) -> Sequence[EngineHandle]:
+            """Start the engines; ``make_setup`` gives the settings for that many slots.
+
+            Raises:
+                NoResources: None could be started.
+            """
+
+    class Observer(Protocol):
+        """Who is told. It may fail and may drop; records are not observers' business."""
+
+        def recorded(self, entries: Sequence[Entry]) -> None:
+            """These have just been written."""
+
+        def assigned(self, engine: int, attempts: Sequence[Attempt]) -> None:
+            """These were given to an engine."""
+
+        def told(self, level: str, text: str) -> None:
+            """Something a person should know."""
+
+        def turn(self, now: float) -> float | None:
+            """Between two turns of the loop; returns when it wants to be called again."""
+
+        def close(self) -> None:
+            """The run is over."""
+
+    Post = Callable[[Event], None]
+    """The thread-safe door into a driver."""
+
+    KeptPairs = Sequence[tuple[Attempt, Report]]
+else:
+    Source = EngineHandle = Context = Observer = object

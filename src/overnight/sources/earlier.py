@@ -1,0 +1,437 @@
+"""Earlier runs: their status files, and what they say of each task of a list.
+
+Each file is read once, up to where it ended then: what this run appends to its own file
+does not count. Of a row eight bytes are kept; it is read back to be compared and to be
+written again. The rules are those of ``core.resume``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from overnight.core import resume
+from overnight.errors import ResumeRefused
+from overnight.formats import statusfile
+from overnight.formats.taskfile import shown
+from overnight.model.task import NO_REPEAT, DoneBefore, Task
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+_BLOCK = 1 << 20
+_WINDOW = 1 << 15
+_WINDOW_BEHIND = 1 << 13  # rows stand in order of completion: nearly, not quite, that of ids
+_ID_DIGITS = 18
+_TAB = ord("\t")
+_COMMAND = 14  # index of the last field; so many TABs stand before it
+_NOTHING_RUN = "nothing was run"
+
+
+class Earlier:
+    """What earlier runs recorded, against which the tasks of a list are judged."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        retry: bool = False,
+        force: bool = False,
+        by_text: bool = False,
+        own: str | None = None,
+    ) -> None:
+        """Read the files.
+
+        Args:
+            paths: Status files, the earliest run first.
+            retry: Only a success counts: what failed runs again.
+            force: Go by the task id alone.
+            by_text: Go by the text alone.
+            own: The status file that this run goes on in, where it is one of ``paths``.
+
+        Raises:
+            ResumeRefused: A file cannot be read or is no status file.
+        """
+        self._retry = retry
+        self._force = force
+        self._by_id = resume.RowsById()
+        self._by_text = resume.RowsByText() if by_text else None
+        self._expected: tuple[int, int] | None = None
+        self._unfinished: dict[int, int] = {}  # by id: rows that lack their LF, whole or not
+        self._files: list[_StatusFile] = []
+        ordered, self._has_own = _own_first(paths, own)
+        if len(ordered) > resume.MOST_FILES:
+            raise ResumeRefused(f"at most {resume.MOST_FILES} status files can be read at once")
+        for number, path in enumerate(ordered):
+            self._files.append(_StatusFile(path))
+            self._load(number)
+        if self._by_text is not None:
+            self._by_text.sort()
+
+    @property
+    def row_count(self) -> int:
+        """Tasks of earlier runs that have a whole row that counts."""
+        return len(self._by_id if self._by_text is None else self._by_text)
+
+    @property
+    def is_known(self) -> Callable[[int, bytes], bool] | None:
+        """Whether a task (id, command; no REPEAT's) is sure to pass ``check``.
+
+        With it a list is read faster to be checked (``TaskReader.read_lines``). None where
+        nothing can be said, as after a check.
+        """
+        return self._by_id.has_text if self._by_text is None else None
+
+    def check(self, items: Iterable[object]) -> None:
+        """Compare a whole list before anything runs.
+
+        By text nothing can be wrong; then each row is kept for the task that has its id
+        and text, and ``matches`` knows what will be found.
+
+        Args:
+            items: What the list holds, in its order; what is no task is passed over.
+
+        Raises:
+            ResumeRefused: A task is not what it was. It is named with both texts.
+        """
+        if self._by_text is not None:
+            for item in items:
+                if isinstance(item, Task):
+                    self._by_text.claim(item.id, _text_hash(item), self._says(item))
+            self._expected = self._by_text.expected()
+            return
+        if self._force:
+            return
+        has_text = self._by_id.has_text
+        for item in items:
+            if isinstance(item, Task):
+                text = item.command
+                if item.repeat != NO_REPEAT:
+                    text = b"%d\t%b" % (item.repeat, text)
+                if not has_text(item.id, text):
+                    self._place_by_id(item)
+        self._by_id.forget_texts()
+
+    def judge(self, task: Task) -> Task | DoneBefore:
+        """Say whether a task runs or was done before.
+
+        Raises:
+            ResumeRefused: It is not what it was. ``kept`` says that nothing was run; a
+                caller who has run something says otherwise.
+        """
+        place = self._place_by_id(task) if self._by_text is None else self._place_by_text(task)
+        if place == resume.NO_PLACE or (self._retry and not resume.is_success(place)):
+            return task
+        stands = self._stands_in_own(place)
+        if stands and self._by_text is None and resume.is_success(place):
+            return DoneBefore(task, 0, None)
+        row = self._row_at(place)
+        _, task_id, _, _, _, _, code, _ = row.split(b"\t", 7)
+        if int(task_id) != task.id:
+            return DoneBefore(task, int(code), statusfile.skipped_row(row, task))
+        return DoneBefore(task, int(code), None if stands else statusfile.skipped_row(row))
+
+    def matches(self) -> str:
+        """What going by the text alone finds, in one sentence; empty where that is off."""
+        if self._by_text is None:
+            return ""
+        kept, moved = self._expected or (self._by_text.kept, self._by_text.moved)
+        left = len(self._by_text) - kept - moved
+        return (
+            f"by text: {kept + moved} tasks were done before, {moved} of them under another "
+            f"number; {left} tasks of earlier runs are not in this list"
+        )
+
+    def close(self) -> None:
+        """Give the files back; nothing can be judged any more."""
+        for file in self._files:
+            file.close()
+
+    def _load(self, number: int) -> None:
+        """Take notice of every row that counts in a file. About 1 us a row."""
+        file = self._files[number]
+        bases: dict[tuple[bytes, bytes], int] = {}  # by flags and exit code; -1: do not count
+        note = self._by_id.note if self._by_text is None else self._by_text.note
+        offset = 0
+        for lines in file.lines():
+            for line in lines:
+                fields = line.split(b"\t", _COMMAND)
+                if len(fields) > _COMMAND:
+                    key = fields[0], fields[6]
+                    base = bases.get(key)
+                    if base is None:
+                        base = bases[key] = self._base(number, fields)
+                    task_id = fields[1]
+                    if base >= 0 and task_id.isdigit() and len(task_id) <= _ID_DIGITS:
+                        text = fields[_COMMAND]
+                        if fields[3] != b"-1":
+                            text = fields[3] + b"\t" + text
+                        note(int(task_id), base + offset, hash(text))
+                offset += len(line) + 1
+        unfinished = statusfile.parse_row(file.unfinished)
+        if unfinished is not None:
+            base = self._base(number, unfinished.fields)
+            if base >= 0:
+                self._unfinished.setdefault(unfinished.id, base + offset)
+        file.refuse_if_foreign()
+
+    def _base(self, number: int, fields: Sequence[bytes]) -> int:
+        """``resume.base_of`` rows with such flags and exit code; -1 where they do not count."""
+        file = self._files[number]
+        kind = statusfile.KINDS.get(fields[0])
+        if kind is None or not statusfile.is_integer(fields[6]):
+            file.is_known = file.is_known or fields[0] == statusfile.COLUMNS[0].encode()
+            return -1
+        file.is_known = True
+        base = resume.base_of(kind, int(fields[6]), number)
+        if base is None or (
+            self._by_text is not None and self._retry and not resume.is_success(base)
+        ):
+            return -1
+        return base
+
+    def _place_by_id(self, task: Task) -> int:
+        """Where the row of a task's id stands that counts; its text is the task's."""
+        place = self._by_id.find(task.id)
+        if self._unfinished:
+            place = self._place_or_unfinished(task, place)
+        if (
+            place == resume.NO_PLACE
+            or self._force
+            or (self._retry and not resume.is_success(place))
+        ):
+            return place
+        number, offset = resume.file_and_offset(place)
+        if not self._files[number].ends_in(offset, task.command):
+            field = _command_of(self._row_at(place))
+            if not statusfile.is_field_of(field, task.command):
+                raise self._mismatch(task, place, field)
+        return place
+
+    def _place_or_unfinished(self, task: Task, place: int) -> int:
+        """Let a last row without its LF count too, unless it was cut inside the command."""
+        unfinished = self._unfinished.get(task.id)
+        if unfinished is None or place < unfinished:
+            return place
+        field = _command_of(self._row_at(unfinished))
+        return place if statusfile.is_torn_field_of(field, task.command) else unfinished
+
+    def _stands_in_own(self, place: int) -> bool:
+        """Whether a row need not be written again.
+
+        One that lacks its LF must be: it will be closed as a torn row is.
+        """
+        if not self._has_own or resume.file_and_offset(place)[0] != 0:
+            return False
+        return not self._unfinished or place not in self._unfinished.values()
+
+    def _place_by_text(self, task: Task) -> int:
+        assert self._by_text is not None
+        says = self._says(task)
+        place = self._by_text.take(task.id, _text_hash(task), says)
+        unfinished = self._unfinished.get(task.id)
+        if place == resume.NO_PLACE and unfinished is not None and says(unfinished):
+            return unfinished
+        return place
+
+    def _says(self, task: Task) -> Callable[[int], bool]:
+        """Whether the row at a place has the text (and repeat index) of a task."""
+
+        def is_row_of(place: int) -> bool:
+            fields = self._row_at(place).split(b"\t", _COMMAND)
+            is_repeat = fields[3] == b"%d" % task.repeat
+            return is_repeat and statusfile.is_field_of(fields[_COMMAND], task.command)
+
+        return is_row_of
+
+    def _row_at(self, place: int) -> bytes:
+        number, offset = resume.file_and_offset(place)
+        return self._files[number].row_at(offset)
+
+    def _mismatch(self, task: Task, place: int, field: bytes) -> ResumeRefused:
+        number, offset = resume.file_and_offset(place)
+        file = self._files[number]
+        where = f"{file.path}, line {file.line_number(offset)}"
+        return resume.mismatch(where, task.id, shown(field), shown(task.command))
+
+
+class _StatusFile:
+    """A status file of an earlier run, open to be read.
+
+    Attributes:
+        path: As the user named it.
+        is_known: Whether a row or a header has been seen in it.
+        unfinished: What stands behind the last LF; known when ``lines`` has come to its end.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.is_known = False
+        self.unfinished = b""
+        self._first_line = (0, b"")  # the first that is not empty
+        self._window = b""
+        self._window_at = 0
+        try:
+            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        status = os.fstat(self._fd)
+        self._size = status.st_size
+        if not stat.S_ISREG(status.st_mode):
+            self.close()
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            raise _refused(path, f"is {kind}, so no rows can be read from it")
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def lines(self) -> Iterator[list[bytes]]:
+        """The lines that end in LF, without it, a block's at a time; none is a torn row."""
+        unfinished: list[bytes] = []
+        at = count = 0
+        while block := self._read(at, _BLOCK):
+            at += len(block)
+            end = block.rfind(b"\n") + 1
+            if not end:
+                unfinished.append(block)
+                continue
+            whole = b"".join((*unfinished, block[:end]))
+            unfinished = [block[end:]]
+            lines = whole.split(b"\n")
+            lines.pop()
+            if statusfile.TORN + b"\n" in whole:
+                lines = [_no_row(line) if _is_torn(line) else line for line in lines]
+            self._keep_first(lines, count)
+            count += len(lines)
+            yield lines
+        self.unfinished = b"".join(unfinished)
+
+    def refuse_if_foreign(self) -> None:
+        """Refuse the file if there is something in it, but nothing of a status file."""
+        if self.is_known:
+            return
+        number, text = self._first_line
+        if not number:
+            if statusfile.may_become_row(self.unfinished):
+                return
+            number, text = 1, self.unfinished
+        raise _refused(f"{self.path}, line {number}", f'"{shown(text)}" is no row of a status file')
+
+    def row_at(self, offset: int) -> bytes:
+        """The row that begins at an offset, without its end."""
+        start, end = self._find(offset)
+        return self._window[start:end].rstrip(b"\r")
+
+    def ends_in(self, offset: int, command: bytes) -> bool:
+        """Whether the row at an offset has this command, byte for byte, as its last field."""
+        window = self._window
+        start = offset - self._window_at
+        end = window.find(b"\n", start) if start >= 0 else -1
+        if end < 0:
+            start, end = self._find(offset)
+            window = self._window
+        begin = end - len(command)
+        return (
+            window.startswith(command, begin)
+            and window.count(b"\t", start, begin) == _COMMAND
+            and window[begin - 1] == _TAB
+        )
+
+    def line_number(self, offset: int) -> int:
+        """Number of the line that begins at an offset, from 1."""
+        number = 1
+        for at in range(0, offset, _BLOCK):
+            number += self._read(at, min(_BLOCK, offset - at)).count(b"\n")
+        return number
+
+    def _find(self, offset: int) -> tuple[int, int]:
+        """Where in the window a row begins and ends; the window is moved if need be."""
+        start = offset - self._window_at
+        if start >= 0:
+            end = self._window.find(b"\n", start)
+            if end >= 0:
+                return start, end
+        return self._move_window(offset)
+
+    def _move_window(self, offset: int) -> tuple[int, int]:
+        self._window_at = max(0, offset - _WINDOW_BEHIND)
+        start = offset - self._window_at
+        length = _WINDOW
+        while True:
+            self._window = window = self._read(self._window_at, length)
+            end = window.find(b"\n", start)
+            if end >= 0:
+                return start, end
+            if len(window) < length:
+                break
+            length *= 4
+        if start >= len(window):
+            raise _refused(self.path, "became shorter while it was read")
+        return start, len(window)
+
+    def _read(self, at: int, length: int) -> bytes:
+        """Bytes of the file as it was when it was opened."""
+        try:
+            return os.pread(self._fd, min(length, max(0, self._size - at)), at)
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+
+    def _keep_first(self, lines: list[bytes], count: int) -> None:
+        if not self._first_line[0]:
+            for number, line in enumerate(lines, count + 1):
+                if line.strip():
+                    self._first_line = (number, line)
+                    return
+
+
+def closing_bytes(path: str) -> bytes:
+    """What must be appended to a status file before its next row (``statusfile.closing``)."""
+    with open(path, "rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        unfinished = b""
+        while end and b"\n" not in unfinished:
+            begin = max(0, end - _WINDOW)
+            file.seek(begin)
+            unfinished = file.read(end - begin) + unfinished
+            end = begin
+    return statusfile.closing(unfinished[unfinished.rfind(b"\n") + 1 :])
+
+
+def _is_torn(line: bytes) -> bool:
+    return line.endswith(statusfile.TORN)
+
+
+def _no_row(line: bytes) -> bytes:
+    return b" " * len(line)
+
+
+def _command_of(row: bytes) -> bytes:
+    return row.split(b"\t", _COMMAND)[_COMMAND]
+
+
+def _text_hash(task: Task) -> int:
+    field = statusfile.command_field(task.command)
+    return hash(field if task.repeat == NO_REPEAT else b"%d\t%b" % (task.repeat, field))
+
+
+def _own_first(paths: Sequence[str], own: str | None) -> tuple[list[str], bool]:
+    """The paths with the run's own file before all others, and whether it is among them."""
+    if own is not None:
+        for path in paths:
+            if os.path.realpath(path) == os.path.realpath(own):
+                return [path, *(other for other in paths if other != path)], True
+    return list(paths), False
+
+
+def _unreadable(path: str, error: OSError) -> ResumeRefused:
+    return _refused(path, f"cannot be read: {error.strerror}")
+
+
+def _refused(where: str, what: str) -> ResumeRefused:
+    return ResumeRefused(
+        what,
+        where=where,
+        kept=_NOTHING_RUN,
+        do="give -r the status file (..._status.txt) of an earlier run of this list",
+    )

@@ -1,0 +1,37 @@
+"""Stretches of time in which nothing ran."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Span = tuple[float, float]  # from, to
+
+LONG_FROM = 3.0
+"""A pause of this many times all busy time lies between a run and its resume."""
+
+
+def gaps_between(spans: Iterable[Span]) -> list[Span]:
+    """The stretches of time that none of the spans covers, between the first and the last."""
+    gaps = []
+    covered_to: float | None = None
+    for start, end in sorted(spans):
+        if covered_to is None:
+            covered_to = end
+        elif start > covered_to:
+            gaps.append((covered_to, start))
+        covered_to = max(covered_to, end)
+    return gaps
+
+
+def long_pauses(gaps: list[Span], whole: Span) -> list[Span]:
+    """Those of these gaps that are no part of the run: they would dwarf it."""
+    busy_s = whole[1] - whole[0] - sum(end - start for start, end in gaps)
+    return [(start, end) for start, end in gaps if end - start > LONG_FROM * busy_s]
+
+
+def whole_of(spans: Iterable[Span]) -> Span:
+    """From the first start to the last end; there is at least one span."""
+    known = list(spans)
+    return min(known)[0], max(end for _, end in known)

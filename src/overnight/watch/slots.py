@@ -1,0 +1,277 @@
+"""Slots over time: a lane for each slot, with what ran in it.
+
+In a small run every task has a box of its own. In a large one, neighbours in a lane that
+ended well and lie closer than a pixel become one. What failed is never merged with what
+did not, is never narrower than the eye can find, and has a mark above the lanes beside.
+"""
+
+from __future__ import annotations
+
+from overnight.core.estimate import duration_text
+from overnight.core.summary.words import command_text
+from overnight.watch.layout import (
+    HEADING_HEIGHT,
+    LANE_HEIGHT_LIMIT,
+    LANES_HEIGHT_LIMIT,
+    LEFT,
+    RIGHT,
+)
+from overnight.watch.palette import SIZES
+from overnight.watch.scene import Box, Boxes, Label, Panel, text_width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from overnight.watch.lanes import Lane, Stretch
+    from overnight.watch.pauses import Span
+    from overnight.watch.scene import Data, Rect
+    from overnight.watch.timeaxis import TimeAxis
+
+ALONE_LIMIT = 1500
+"""Boxes with a tip and data of their own; a run with more tasks is drawn merged."""
+
+MERGED_LIMIT = 12_000
+"""Merged boxes above which neighbours further apart are merged too, up to GAP_LIMIT."""
+
+GAP_LIMIT = 6.0
+"""Pixels: a wider gap in a lane is always seen."""
+
+SEEN_WIDTH = 2.5
+"""Pixels: the least width of what failed."""
+
+IDLE_WIDTH = 5.0
+"""Pixels: a pause of all slots from here on is marked."""
+
+PEACEFUL = ("done", "per-engine")
+"""Kinds of stretches that may be drawn together."""
+
+
+class SlotsPanel:
+    """Lanes from the top down, with what ran in them."""
+
+    def __init__(
+        self, lanes: list[Lane], gaps: list[Span], axis: TimeAxis, heading_top: float
+    ) -> None:
+        self._lanes = lanes
+        self._gaps = gaps
+        self._axis = axis
+        self._heading_top = heading_top
+        self.top = heading_top + HEADING_HEIGHT
+        self._pitch = min(LANE_HEIGHT_LIMIT, LANES_HEIGHT_LIMIT / max(1, len(lanes)))
+        self.height = self._pitch * max(1, len(lanes))
+        # Lanes too low for a gap overlap a little: seams would lighten them all.
+        self._box_height = self._pitch * 0.82 if self._pitch >= 4 else self._pitch + 0.25
+
+    def draw(self) -> Panel:
+        panel = Panel("slots")
+        panel.shapes.append(Label((LEFT, self._heading_top + 20), "Slots over time", "heading"))
+        panel.shapes += self._tracks()
+        panel.shapes += self._pauses()
+        count = sum(len(lane.stretches) for lane in self._lanes)
+        panel.shapes += self._each() if count <= ALONE_LIMIT else self._merged()
+        panel.shapes += self._failures()
+        panel.shapes += self._marks()
+        panel.shapes += self._names()
+        return panel
+
+    def _row(self, number: int) -> float:
+        return self.top + number * self._pitch
+
+    def _tracks(self) -> list[Box]:
+        return [
+            Box((LEFT, self._row(i), RIGHT - LEFT, self._box_height), "lane",
+                _lane_data(lane))
+            for i, lane in enumerate(self._lanes)
+        ]
+
+    def _pauses(self) -> list[Box | Label]:
+        shapes: list[Box | Label] = []
+        for start, end in self._gaps:
+            left, right = self._axis.x(start), self._axis.x(end)
+            if right - left >= IDLE_WIDTH:
+                shapes += self._pause(start, end, left, right)
+        return shapes
+
+    def _pause(
+        self, start: float, end: float, left: float, right: float
+    ) -> Iterable[Box | Label]:
+        is_folded = (start, end) in self._axis.folds
+        took = duration_text(end - start)
+        bottom = self.top + self.height - self._pitch + self._box_height
+        yield Box(
+            (left, self.top, right - left, bottom - self.top), "fold" if is_folded else "idle",
+            {"from": f"{start:.3f}", "to": f"{end:.3f}", "seconds": f"{end - start:.3f}"},
+            f"idle {took}",
+        )
+        lines = ["idle", took, "(not to", "scale)"]
+        if not is_folded:
+            lines = fitting_lines("idle", took, right - left)
+        y = self.top + self.height / 2 + 4 - 7 * (len(lines) - 1)
+        for number, line in enumerate(lines):
+            yield Label(((left + right) / 2, y + 14 * number), line, "label", "middle")
+
+    def _each(self) -> list[Box]:
+        """A box for each stretch that did not fail, set apart from its neighbours."""
+        boxes = []
+        for i, lane in enumerate(self._lanes):
+            for stretch in lane.stretches:
+                if stretch.kind in PEACEFUL:
+                    left, right = self._extent(stretch)
+                    width = right - left
+                    rect = (left, self._row(i), width - 0.7 if width > 3 else width,
+                            self._box_height)
+                    boxes.append(self._box(rect, [stretch]))
+        return boxes
+
+    def _merged(self) -> list[Boxes]:
+        """Few boxes a lane for all stretches that did not fail."""
+        tolerance = 0.5
+        while True:
+            runs = [
+                (i, kind, joined(self._spans(lane, kind), tolerance))
+                for i, lane in enumerate(self._lanes) for kind in ("per-engine", "done")
+            ]
+            if sum(len(spans) for _, _, spans in runs) <= MERGED_LIMIT or tolerance >= GAP_LIMIT:
+                break
+            tolerance = min(2 * tolerance, GAP_LIMIT)
+        return [
+            Boxes(
+                [(left, self._row(i), right - left, self._box_height) for left, right in spans],
+                f"task {kind}" if kind == "done" else kind,
+                _lane_data(self._lanes[i]),
+            )
+            for i, kind, spans in runs if spans
+        ]
+
+    def _spans(self, lane: Lane, kind: str) -> list[Span]:
+        return [self._extent(stretch) for stretch in lane.stretches if stretch.kind == kind]
+
+    def _extent(self, stretch: Stretch) -> Span:
+        left, right = self._axis.x(stretch.started_at), self._axis.x(stretch.ended_at)
+        return (left, right) if right - left > 0.4 else (left, left + 0.4)
+
+    def _failures(self) -> Sequence[Box | Boxes]:
+        """What did not end well, each with data and a tip unless there are too many."""
+        found = [
+            (self._failure_rect(i, left, right), stretches)
+            for i, lane in enumerate(self._lanes)
+            for left, right, stretches in close_failures(
+                [(*self._extent(s), s) for s in lane.stretches if s.kind not in PEACEFUL]
+            )
+        ]
+        if len(found) <= ALONE_LIMIT:
+            return [self._box(rect, stretches) for rect, stretches in found]
+        rects_by_style: dict[str, list[Rect]] = {}
+        for rect, stretches in found:
+            rects_by_style.setdefault(_style(stretches[0]), []).append(rect)
+        return [Boxes(rects, style) for style, rects in rects_by_style.items()]
+
+    def _failure_rect(self, row: int, left: float, right: float) -> Rect:
+        return (
+            left, self._row(row), max(right - left, SEEN_WIDTH), max(self._box_height, 2.0)
+        )
+
+    def _box(self, rect: Rect, stretches: list[Stretch]) -> Box:
+        first, count = stretches[0], len(stretches)
+        data, tip = _data(first), _tip(first)
+        if count > 1:
+            data["count"] = count
+            tip += f"\nand {count - 1:,} more beside it"
+        return Box(rect, _style(first), data, tip)
+
+    def _marks(self) -> list[Boxes]:
+        """A tick above the lanes for each pixel in which something went wrong."""
+        pixels = {
+            round(self._axis.x(stretch.started_at))
+            for lane in self._lanes for stretch in lane.stretches if stretch.kind not in PEACEFUL
+        }
+        rects = [(x - 1.0, self.top - 7, 2.0, 5.0) for x in sorted(pixels)]
+        return [Boxes(rects, "mark failed")] if rects else []
+
+    def _names(self) -> list[Label]:
+        """The name of each lane where there is room, else of each node."""
+        baseline = self._box_height / 2 + 4
+        nodes = list(dict.fromkeys(lane.node for lane in self._lanes))
+        if self._pitch >= 12:
+            return [
+                _name(self._row(i) + baseline,
+                      lane.name if len(nodes) == 1 else f"{lane.node} {lane.name}")
+                for i, lane in enumerate(self._lanes)
+            ]
+        labels: list[Label] = []
+        for node in nodes:
+            rows = [i for i, lane in enumerate(self._lanes) if lane.node == node]
+            y = (self._row(rows[0]) + self._row(rows[-1])) / 2 + baseline
+            if not labels or y - labels[-1].at[1] >= 12:
+                labels.append(_name(y, f"{node} ({len(rows):,})"))
+        return labels
+
+
+def _name(y: float, text: str) -> Label:
+    limit = 17
+    return Label((LEFT - 8, y), text if len(text) <= limit else "…" + text[1 - limit :], "label",
+                 "end")
+
+
+def joined(spans: Iterable[Span], tolerance: float) -> list[Span]:
+    """These spans, given by start, as one wherever they are closer than the tolerance."""
+    runs: list[Span] = []
+    for left, right in spans:
+        if runs and left - runs[-1][1] < tolerance:
+            runs[-1] = (runs[-1][0], max(right, runs[-1][1]))
+        else:
+            runs.append((left, right))
+    return runs
+
+
+def close_failures(
+    extents: Iterable[tuple[float, float, Stretch]],
+) -> list[tuple[float, float, list[Stretch]]]:
+    """What failed in a lane; narrow neighbours of one kind that would cover each other as one."""
+    groups: list[tuple[float, float, list[Stretch]]] = []
+    for left, right, stretch in extents:
+        if groups and right - left < SEEN_WIDTH:
+            first, last, stretches = groups[-1]
+            if left < max(last, first + SEEN_WIDTH) and stretches[0].kind == stretch.kind:
+                stretches.append(stretch)
+                groups[-1] = (first, max(last, right), stretches)
+                continue
+        groups.append((left, right, [stretch]))
+    return groups
+
+
+def _style(stretch: Stretch) -> str:
+    if stretch.kind == "per-engine":
+        return "per-engine"
+    return {"done": "task done", "failed": "task failed", "cut-off": "task cut-off"}.get(
+        stretch.kind, f"task failed {stretch.kind}"
+    )
+
+
+def _lane_data(lane: Lane) -> Data:
+    return {"node": lane.node, "slot": lane.name}
+
+
+def _data(stretch: Stretch) -> Data:
+    report = stretch.report
+    data: Data = {"task": report.task_id, "outcome": report.outcome.words()}
+    if report.attempt > 1:
+        data["attempt"] = report.attempt
+    return data
+
+
+def _tip(stretch: Stretch) -> str:
+    report = stretch.report
+    attempt = f", attempt {report.attempt}" if report.attempt > 1 else ""
+    took = duration_text(report.elapsed_s)
+    told = f"{stretch.place}{attempt}: {report.outcome.words()}, {took}"
+    return f"{told}\n{command_text(stretch.command[:80])}"
+
+
+def fitting_lines(first: str, second: str, width: float) -> list[str]:
+    """The words in one line, or one below the other, or not at all, as the width has it."""
+    for lines in ([f"{first} {second}"], [first, second]):
+        if max(text_width(line, SIZES["label"]) for line in lines) < width - 4:
+            return lines
+    return []

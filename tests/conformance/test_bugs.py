@@ -1,0 +1,38 @@
+"""Promises from public bug reports about programs of this kind, against the command under test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.harness import default_command
+from tests.conformance.harness_story import NoEngine, Story, read_stories
+from tests.conformance.kit import must_be_empty, parameter
+from tests.conformance.waiting import BUG_AREAS, BUGS
+
+
+def _reason_to_wait(story: dict[str, Any]) -> str | None:
+    return BUGS.get(story["id"]) or BUG_AREAS.get(story["area"])
+
+
+STORIES = [parameter(story, story["id"], _reason_to_wait(story)) for story in read_stories()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("story", STORIES)
+def test_keeps_the_promise(
+    story: dict[str, Any], tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    if story["kind"] != "cli":
+        pytest.skip(f"later: cases of kind {story['kind']} have no player yet")
+    played = Story(story, default_command(), tmp_path)
+    try:
+        failures = played.play()
+    except NoEngine:
+        pytest.skip("later: the command has no engine to send the signal to")
+    for wish in played.evidence.unmet_wishes:
+        record_property("unmet wish", f"{story['id']}: {wish}")
+    must_be_empty(failures, story["title"])

@@ -1,0 +1,93 @@
+"""The far half is a closed set on Python 3.9 and the standard library.
+
+It is what an engine consists of, and it lands on nodes whose Python is not ours to choose.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from tests.house.source_tree import SOURCE, below, closure, imports_of, is_ours, modules
+from tests.interpreters import find_interpreter
+
+OLDEST = (3, 9)
+
+# Folders and modules the far half may consist of, below the package.
+MEMBERS = (
+    "core.engine", "core.guard", "engine", "errors", "formats.environment", "formats.link",
+    "formats.nvidia", "formats.rows", "guard", "model", "net.link",
+)  # fmt: skip
+
+# Those with an underscore are what the public ones wrap; they are there from 3.9 to the newest,
+# and an engine that imports them alone starts several milliseconds earlier.
+ALLOWED_FOREIGN = {
+    "__future__", "_ctypes", "_posixsubprocess", "_signal", "_socket", "_thread", "base64",
+    "binascii", "bisect", "collections", "collections.abc", "contextlib", "ctypes", "errno",
+    "fcntl", "functools", "gc", "hashlib", "heapq", "itertools", "json", "math", "os", "re",
+    "resource", "select", "selectors", "shutil", "signal", "socket", "stat", "struct",
+    "subprocess", "sys", "tempfile", "threading", "time", "zlib",
+}  # fmt: skip
+
+FAR_HALF = sorted(closure(below("engine")) | set(below(*MEMBERS)))
+
+
+def _is_package_init(module: str) -> bool:
+    return modules()[module].name == "__init__.py"
+
+
+def test_an_engine_reaches_no_module_outside_the_far_half() -> None:
+    members = set(below(*MEMBERS))
+    outside = {
+        module
+        for module in closure(below("engine"))
+        if module not in members and not _is_package_init(module)
+    }
+    assert outside == set()
+
+
+@pytest.mark.parametrize("module", FAR_HALF)
+def test_a_far_module_imports_only_far_modules_and_what_every_python_has(module: str) -> None:
+    imported = imports_of(module)
+    foreign = {name for name in imported if not is_ours(name)}
+    assert foreign <= ALLOWED_FOREIGN, f"{module} imports {sorted(foreign - ALLOWED_FOREIGN)}"
+    assert imported - foreign <= set(FAR_HALF)
+
+
+def test_ruff_holds_every_far_module_to_the_oldest_python() -> None:
+    with (SOURCE.parent / "pyproject.toml").open("rb") as file:
+        targets = tomllib.load(file)["tool"]["ruff"]["per-file-target-version"]
+    unheld = [
+        path
+        for path in (str(modules()[module].relative_to(SOURCE.parent)) for module in FAR_HALF)
+        if not any(fnmatch(path, glob) for glob in targets) and not path.endswith("__init__.py")
+    ]
+    assert unheld == []
+    assert set(targets.values()) == {"py39"}
+
+
+def _copy_far_half(folder: Path) -> None:
+    for module in FAR_HALF:
+        path = modules()[module].relative_to(SOURCE)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SOURCE / path, folder / path)
+
+
+@pytest.mark.needs("python3.9")
+def test_every_far_module_is_imported_by_the_oldest_python_alone(tmp_path: Path) -> None:
+    _copy_far_half(tmp_path)
+    imports = [f"import {module}" for module in FAR_HALF if not module.endswith("__main__")]
+    script = "\n".join([f"import sys; sys.path.insert(0, {str(tmp_path)!r})", *imports])
+    tried = subprocess.run(
+        [str(find_interpreter(OLDEST)), "-I", "-S", "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert tried.returncode == 0, tried.stderr

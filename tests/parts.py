@@ -1,0 +1,86 @@
+"""Real parts that some tests cannot do without, and how to see whether they are here.
+
+A test says ``@pytest.mark.needs("root", "fuse")``. Where a part is missing the test is skipped
+and the run says so at its end; in strict mode (``CI=true`` or ``OVERNIGHT_TEST_STRICT=1``) a
+missing part is a failure, because there everything is meant to be here.
+
+``PARTS`` is the table: a name for each part, and a probe that returns what is missing, or None.
+"""
+
+from __future__ import annotations
+
+import ctypes.util
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+
+from tests.interpreters import find_interpreter
+
+Probe = Callable[[], str | None]
+
+
+def _root() -> str | None:
+    return None if os.geteuid() == 0 else "not root"
+
+
+def _mounts() -> str | None:
+    """Whether a file system can be mounted, tried where nobody else sees it."""
+    if missing := _root():
+        return missing
+    tried = subprocess.run(
+        ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    return None if tried.returncode == 0 else f"cannot mount: {tried.stderr.strip()}"
+
+
+def _loop_mount() -> str | None:
+    if missing := _mounts():
+        return missing
+    if not os.path.exists("/dev/loop-control"):
+        return "no /dev/loop-control"
+    return None if shutil.which("mkfs.ext4") else "mkfs.ext4 not found"
+
+
+def _fuse() -> str | None:
+    if missing := _mounts():
+        return missing
+    if not os.path.exists("/dev/fuse"):
+        return "no /dev/fuse"
+    if ctypes.util.find_library("fuse") is None:
+        return "libfuse2 not found"
+    return None if importlib.util.find_spec("fuse") else "Python package fusepy not found"
+
+
+def _python(version: tuple[int, int]) -> Probe:
+    def probe() -> str | None:
+        name = "python" + ".".join(map(str, version))
+        return None if find_interpreter(version) else f"{name} not found"
+
+    return probe
+
+
+PARTS: dict[str, Probe] = {
+    "fuse": _fuse,
+    "loop-mount": _loop_mount,
+    "mounts": _mounts,
+    "python3.9": _python((3, 9)),
+    "root": _root,
+}
+
+
+@cache
+def missing(part: str) -> str | None:
+    """What keeps a part from being used here, None when it is here.
+
+    >>> missing("the moon")
+    Traceback (most recent call last):
+    KeyError: 'the moon'
+    """
+    return PARTS[part]()
