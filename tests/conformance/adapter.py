@@ -131,7 +131,10 @@ def _item(item: Task | Barrier | PerEngine | DoneBefore) -> list[Any]:
 
 
 def _judged(fact: Fact, paths: list[str]) -> Iterator[list[Any]]:
-    earlier = Earlier(paths, retry=fact["retry"], force=fact["force"])
+    # The facts say what rows mean; refusing a file without any is the command's decision.
+    earlier = Earlier(
+        paths, retry=fact["retry"], force=fact["force"], refuses_foreign=False
+    )
     lines = _bytes(fact["file"]).split(b"\n")
     earlier.check(TaskReader().read_lines(lines))
     for item in TaskReader().read_lines(lines):

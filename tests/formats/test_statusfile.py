@@ -10,7 +10,6 @@ from overnight.formats.statusfile import (
     TORN,
     barrier_row,
     closing,
-    command_field,
     is_field_of,
     is_torn_field_of,
     may_become_row,
@@ -61,7 +60,7 @@ def test_a_late_report_has_the_flag_z() -> None:
 def test_leaked_output_has_its_flag_count_and_snippet() -> None:
     fields = task_row(TASK, report(out=b"it's\n" + b"x" * 95), "n1").split(b"\t")
     assert (fields[0], fields[10]) == (b" O  ", b"100")
-    assert fields[11] == b'"it\'s\\n' + b"x" * 35 + b"..." + b"x" * 40 + b'"'
+    assert fields[11] == b"\"it's\\n" + b"x" * 35 + b"..." + b"x" * 40 + b'"'
 
 
 def test_a_per_engine_row_bears_the_number_of_the_command() -> None:
@@ -128,14 +127,30 @@ def test_a_row_is_read_field_by_field() -> None:
     assert row is not None
     assert (row.kind, row.flags, row.id, row.line, row.repeat) == ("N", b"    ", 7, 9, -1)
     assert (row.node, row.pid, row.code) == ("n1", 42, 0)
-    assert (row.elapsed_s, row.started_at, row.finished_at) == (1.5, 1_700_000_000.0, 1_700_000_001.5)
-    assert (row.out_count, row.out_snippet, row.err_count, row.err_snippet) == (0, "''", 3, "'a\\n'")
+    assert (row.elapsed_s, row.started_at, row.finished_at) == (
+        1.5,
+        1_700_000_000.0,
+        1_700_000_001.5,
+    )
+    assert (row.out_count, row.out_snippet, row.err_count, row.err_snippet) == (
+        0,
+        "''",
+        3,
+        "'a\\n'",
+    )
     assert row.command_field == b"true\tb"
 
 
 @pytest.mark.parametrize(
     ("flags", "kind"),
-    [(b"ROE ", "N"), (b"   S", "S"), (b"R  Z", "Z"), (b" O P", "P"), (b"B    ", "B"), (b"C    ", "C")],
+    [
+        (b"ROE ", "N"),
+        (b"   S", "S"),
+        (b"R  Z", "Z"),
+        (b" O P", "P"),
+        (b"B    ", "B"),
+        (b"C    ", "C"),
+    ],
 )
 def test_flags_tell_the_kind_of_a_row(flags: bytes, kind: str) -> None:
     row = parse_row(flags + ROW[4:])

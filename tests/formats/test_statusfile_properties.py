@@ -89,9 +89,7 @@ def test_a_file_cut_anywhere_gives_the_rows_before_the_cut(
     text = b"".join(lines)[:cut]
     whole = text.count(b"\n")
     rows = list(read_rows([text]))
-    assert [row.fields for row in rows[:whole]] == [
-        row.fields for row in read_rows(lines[:whole])
-    ]
+    assert [row.fields for row in rows[:whole]] == [row.fields for row in read_rows(lines[:whole])]
     assert len(rows) <= whole + 1
 
 

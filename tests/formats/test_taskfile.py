@@ -108,7 +108,9 @@ def test_a_late_perengine_is_passed_over_and_reading_goes_on() -> None:
     late = b"#DISBATCH PERENGINE START x"
     made = read(b"a\n" + late + b"\nb")
     assert [type(each) for each in made] == [Task, Suspicion, Task]
-    assert suspicions(b"a\n" + late)[0].should_read == b""
+    (found,) = suspicions(b"a\n" + late)
+    assert found.should_read == b""
+    assert found.words("Tasks").endswith("it should stand before the first task")
 
 
 def test_small_letters_of_start_and_stop_are_read_with_a_suspicion() -> None:
@@ -222,6 +224,11 @@ def test_a_refusal_tells_file_line_text_and_correction() -> None:
         '  do:    correct the list (a comment may begin with "# "), or have it read as disBatch '
         "reads it:  --directives lenient",
     ]
+
+
+def test_what_only_the_user_can_know_is_said_so() -> None:
+    (found,) = suspicions(b"#DISBATCH RESET")
+    assert found.words("Tasks").endswith("what it should read only you can know")
 
 
 def test_a_refusal_shows_twenty_findings_and_counts_the_rest() -> None:

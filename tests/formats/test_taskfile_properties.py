@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -37,7 +37,7 @@ def scan_in_blocks(text: bytes, cuts: list[int]) -> tuple[ListScan, list[Suspici
     scan = ListScan()
     found = []
     edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         found += scan.feed(text[begin:end])
     return scan, found + scan.finish()
 

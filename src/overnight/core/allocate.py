@@ -168,15 +168,17 @@ def _conflicts(
 
 def _capped(node: str, cores: int, slots: int, tasks_per_node: int) -> str:
     """Say that ``-t`` cannot be had, and which ``-c`` would make room for it."""
-    told = f"{node}: -t {tasks_per_node} is more than fits on {cores} cores; {slots} used"
+    told = f"{node}: -t {tasks_per_node} does not fit on its cores; slots used: {slots}"
     fraction = _fraction(cores, tasks_per_node)
-    return f"{told} (to run more tasks than there are cores: -c {fraction})" if fraction else told
+    return f"{told} (-c {fraction} would make room)" if fraction else told
 
 
 def _fraction(cores: int, tasks: int) -> str:
-    """The shortest ``-c`` with which so many tasks fit; empty where there is none."""
-    for digits in range(1, 7):
-        fraction = cores * 10**digits // tasks / 10**digits
-        if fraction > 0 and int(cores // fraction) >= tasks:
-            return f"{fraction:.{digits}f}"
+    """A ``-c`` with which so many tasks fit; empty where there is none."""
+    for digits in range(2, 7):
+        units = cores * 10**digits // tasks
+        # Where it divides evenly, binary fractions may make it one task too few.
+        for fraction in (units / 10**digits, (units - 1) / 10**digits):
+            if fraction > 0 and int(cores // fraction) >= tasks:
+                return f"{fraction:.{digits}f}"
     return ""

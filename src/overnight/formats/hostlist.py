@@ -63,12 +63,10 @@ def read_ssh_nodes(arguments: Iterable[str], this_host: str) -> dict[str, int]:
         UsageError: An item is not ``HOST:COUNT``, or names no usable host.
     """
     cores_by_host: dict[str, int] = {}
-    for argument in arguments:
-        for item in argument.split(","):
-            if item.strip():
-                host, cores = _read_ssh_node(item.strip())
-                host = this_host if host == "localhost" else host
-                cores_by_host[host] = cores_by_host.get(host, 0) + cores
+    for item in _ssh_items(arguments):
+        host, cores = _read_ssh_node(item)
+        host = this_host if host == "localhost" else host
+        cores_by_host[host] = cores_by_host.get(host, 0) + cores
     return cores_by_host
 
 
@@ -78,13 +76,12 @@ def parse_ssh_nodes(arguments: Iterable[str], this_host: str) -> dict[str, int]:
     Raises:
         UsageError: An item is not ``HOST:COUNT`` with a host and a count that can be used.
     """
-    arguments = list(arguments)
-    for argument in arguments:
-        for item in filter(str.strip, argument.split(",")):
-            _, cores = _read_ssh_node(item.strip())
-            if not 1 <= cores <= MOST_CORES:
-                raise _bad_item(item, f"the count must be from 1 to {MOST_CORES}")
-    return read_ssh_nodes(arguments, this_host)
+    items = list(_ssh_items(arguments))
+    for item in items:
+        _, cores = _read_ssh_node(item)
+        if not 1 <= cores <= MOST_CORES:
+            raise _bad_item(item, f"the count must be from 1 to {MOST_CORES}")
+    return read_ssh_nodes(items, this_host)
 
 
 def _groups(text: str) -> Iterator[str]:
@@ -149,6 +146,11 @@ def _malformed(text: str, reason: str) -> ValueError:
     return ValueError(f"{shown!r} is no list of nodes: {reason}")
 
 
+def _ssh_items(arguments: Iterable[str]) -> Iterator[str]:
+    for argument in arguments:
+        yield from filter(None, map(str.strip, argument.split(",")))
+
+
 def _read_ssh_node(item: str) -> tuple[str, int]:
     host, colon, count = item.rpartition(":")
     host, count = host.strip(), count.strip()
@@ -166,7 +168,7 @@ def _read_ssh_node(item: str) -> tuple[str, int]:
 
 def _bad_item(item: str, reason: str) -> UsageError:
     return UsageError(
-        f'-s "{item.strip()[:_SHOWN]}": {reason}',
+        f'-s "{item[:_SHOWN]}": {reason}',
         kept="nothing was started",
         do="name hosts and their cores:  -s localhost:4  or  -s host1:8,host2:8",
     )

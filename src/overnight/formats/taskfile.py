@@ -74,7 +74,11 @@ class Suspicion:
         """The finding in one line, with file, line, text found and text meant."""
         told = f'{list_name}, line {self.line}: "{shown(self.found)}" {self.reason}'
         meant = self.should_read
-        return f'{told}; it should read "{shown(meant)}"' if meant else told
+        if meant:
+            return f'{told}; it should read "{shown(meant)}"'
+        if not self.at_head and self.found[9:20].upper() == b" PERENGINE ":
+            return f"{told}; it should stand before the first task"
+        return f"{told}; what it should read only you can know"
 
     def __repr__(self) -> str:
         return f"Suspicion({self.line}, {self.found!r}, {self.reason!r}, {self.at_head})"
@@ -258,8 +262,7 @@ class TaskReader:
         at_start = piece[20:24].upper() == b"STAR"
         if not self._at_head:
             self.perengine_late = True
-            reason = "comes after the first task and is passed over; move it before that"
-            return (Suspicion(line, piece, reason, False),)
+            return (Suspicion(line, piece, "comes too late and is passed over", False),)
         word_end = 25 if at_start else 24
         command = self._command(piece[word_end + 1 :])
         number = self._starts if at_start else self._stops
@@ -310,7 +313,7 @@ class TaskReader:
 class ListScan:
     """A whole list looked through for suspicions, and counted, without making tasks.
 
-    It agrees with ``TaskReader`` on every input. About 0.1 s for a million lines of
+    It agrees with ``TaskReader`` on every input. About 0.13 s for a million lines of
     90 bytes: only lines that begin with a blank or ``#`` are looked at one by one.
     """
 
@@ -382,9 +385,8 @@ def refusal(list_name: str, suspicions: Sequence[Suspicion], more: int = 0) -> L
         suspicions: Findings to be told, at least one; about 20 of them are shown.
         more: How many there are besides.
     """
-    shown = suspicions[:SHOWN_FINDINGS]
-    more += len(suspicions) - len(shown)
-    lines = [suspicion.words(list_name) for suspicion in shown]
+    lines = [suspicion.words(list_name) for suspicion in suspicions[:SHOWN_FINDINGS]]
+    more += len(suspicions) - len(lines)
     if more:
         lines.append(f"{list_name}: {more} more such {'line' if more == 1 else 'lines'}")
     return ListRefused(
@@ -522,8 +524,8 @@ _MEANT: dict[bytes, Callable[[bytes], bytes | None]] = {
 
 def shown(text: bytes) -> str:
     """A line of a list as a screen can bear it: one line, bounded, nothing that acts."""
-    shown = text[: 4 * SHOWN_TEXT].decode("utf-8", "backslashreplace")
-    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in shown)
-    if len(shown) > SHOWN_TEXT or len(text) > 4 * SHOWN_TEXT:
-        return shown[:SHOWN_TEXT] + "..."
-    return shown
+    chars = text[: 4 * SHOWN_TEXT].decode("utf-8", "backslashreplace")
+    printable = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in chars)
+    if len(printable) > SHOWN_TEXT or len(text) > 4 * SHOWN_TEXT:
+        return printable[:SHOWN_TEXT] + "..."
+    return printable

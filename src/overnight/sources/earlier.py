@@ -40,6 +40,7 @@ class Earlier:
         force: bool = False,
         by_text: bool = False,
         own: str | None = None,
+        refuses_foreign: bool = True,
     ) -> None:
         """Read the files.
 
@@ -49,12 +50,15 @@ class Earlier:
             force: Go by the task id alone.
             by_text: Go by the text alone.
             own: The status file that this run goes on in, where it is one of ``paths``.
+            refuses_foreign: A file with something in it, but no row, is most likely the
+                wrong file; disBatch takes it for a run that did nothing.
 
         Raises:
             ResumeRefused: A file cannot be read or is no status file.
         """
         self._retry = retry
         self._force = force
+        self._refuses_foreign = refuses_foreign
         self._by_id = resume.RowsById()
         self._by_text = resume.RowsByText() if by_text else None
         self._expected: tuple[int, int] | None = None
@@ -79,7 +83,7 @@ class Earlier:
         """Whether a task (id, command; no REPEAT's) is sure to pass ``check``.
 
         With it a list is read faster to be checked (``TaskReader.read_lines``). None where
-        nothing can be said, as after a check.
+        that cannot be said; after a check it says no to all.
         """
         return self._by_id.has_text if self._by_text is None else None
 
@@ -174,7 +178,8 @@ class Earlier:
             base = self._base(number, unfinished.fields)
             if base >= 0:
                 self._unfinished.setdefault(unfinished.id, base + offset)
-        file.refuse_if_foreign()
+        if self._refuses_foreign:
+            file.refuse_if_foreign()
 
     def _base(self, number: int, fields: Sequence[bytes]) -> int:
         """``resume.base_of`` rows with such flags and exit code; -1 where they do not count."""
