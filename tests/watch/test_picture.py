@@ -165,6 +165,18 @@ def test_lanes_name_their_slots(tmp_path: Path) -> None:
     assert {"slot 0", "slot 3"} <= set(picture.words())
 
 
+def test_hundreds_of_lanes_are_named_by_node_in_the_order_a_person_counts(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    for id in range(400):
+        records.task(id, 0, 1, slot=id % 40, node=f"n{id // 40 + 1}")
+    picture = Picture(records)
+    names = [text for text in picture.words() if text.endswith(" (40)")]
+    assert names == [f"n{number} (40)" for number in range(1, 11)]
+    assert [lane.get("data-node") for lane in picture.drawn("lane")] == [
+        f"n{number}" for number in range(1, 11)
+    ]
+
+
 def test_an_earlier_attempt_is_drawn_beside_the_one_that_counts(tmp_path: Path) -> None:
     records = Records(tmp_path)
     records.task(0, 0, 10, Exited(1), settles=False).task(0, 20, 10, attempt=2)

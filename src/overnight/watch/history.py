@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from overnight.watch.details import Detail
     from overnight.watch.pauses import Span
 
-
 _OF_TASKS = ("N", "Z")
 
 

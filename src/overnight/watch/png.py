@@ -38,7 +38,7 @@ def write_png(scene: Scene, path: str) -> None:
         for shape in panel.shapes:
             canvas.draw(shape)
     try:
-        image.save(path, "PNG", optimize=True)
+        image.save(path, "PNG")
     except OSError as error:
         raise OvernightError(
             f"the picture cannot be written: {error.strerror or error}", where=path

@@ -7,6 +7,9 @@ did not, is never narrower than the eye can find, and has a mark above the lanes
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import accumulate
+
 from overnight.core.estimate import duration_text
 from overnight.core.summary.words import command_text
 from overnight.watch.layout import (
@@ -34,14 +37,17 @@ ALONE_LIMIT = 1500
 MERGED_LIMIT = 12_000
 """Merged boxes above which neighbours further apart are merged too, up to GAP_LIMIT."""
 
-GAP_LIMIT = 6.0
-"""Pixels: a wider gap in a lane is always seen."""
+GAP_LIMIT = 32.0
+"""Pixels: a wider gap in a lane is always seen. A pause of all lanes is marked anyway."""
 
 SEEN_WIDTH = 2.5
 """Pixels: the least width of what failed."""
 
 IDLE_WIDTH = 5.0
 """Pixels: a pause of all slots from here on is marked."""
+
+NAME_LIMIT = 17
+"""Characters that fit to the left of the lanes."""
 
 PEACEFUL = ("done", "per-engine")
 """Kinds of stretches that may be drawn together."""
@@ -67,9 +73,9 @@ class SlotsPanel:
         panel = Panel("slots")
         panel.shapes.append(Label((LEFT, self._heading_top + 20), "Slots over time", "heading"))
         panel.shapes += self._tracks()
-        panel.shapes += self._pauses()
         count = sum(len(lane.stretches) for lane in self._lanes)
         panel.shapes += self._each() if count <= ALONE_LIMIT else self._merged()
+        panel.shapes += self._pauses()
         panel.shapes += self._failures()
         panel.shapes += self._marks()
         panel.shapes += self._names()
@@ -79,11 +85,22 @@ class SlotsPanel:
         return self.top + number * self._pitch
 
     def _tracks(self) -> list[Box]:
+        """What shows where a slot idled: a track for each lane, or for each node of low ones."""
+        if self._pitch >= 4:
+            return [
+                Box((LEFT, self._row(i), RIGHT - LEFT, self._box_height), "lane", _lane_data(lane))
+                for i, lane in enumerate(self._lanes)
+            ]
         return [
-            Box((LEFT, self._row(i), RIGHT - LEFT, self._box_height), "lane",
-                _lane_data(lane))
-            for i, lane in enumerate(self._lanes)
+            Box((LEFT, self._row(first), RIGHT - LEFT, self._pitch * count), "lane", {"node": node})
+            for node, first, count in self._nodes()
         ]
+
+    def _nodes(self) -> list[tuple[str, int, int]]:
+        """The nodes from the top down: name, number of the first lane, how many there are."""
+        counts = Counter(lane.node for lane in self._lanes)  # lanes of a node lie together
+        firsts = accumulate(counts.values(), initial=0)
+        return [(node, first, counts[node]) for node, first in zip(counts, firsts, strict=False)]
 
     def _pauses(self) -> list[Box | Label]:
         shapes: list[Box | Label] = []
@@ -126,22 +143,21 @@ class SlotsPanel:
 
     def _merged(self) -> list[Boxes]:
         """Few boxes a lane for all stretches that did not fail."""
+        rows = [
+            (i, kind, self._spans(lane, kind))
+            for i, lane in enumerate(self._lanes) for kind in PEACEFUL
+        ]
         tolerance = 0.5
-        while True:
-            runs = [
-                (i, kind, joined(self._spans(lane, kind), tolerance))
-                for i, lane in enumerate(self._lanes) for kind in ("per-engine", "done")
-            ]
-            if sum(len(spans) for _, _, spans in runs) <= MERGED_LIMIT or tolerance >= GAP_LIMIT:
-                break
-            tolerance = min(2 * tolerance, GAP_LIMIT)
+        merged = [(i, kind, joined(spans, tolerance)) for i, kind, spans in rows]
+        while tolerance < GAP_LIMIT and sum(len(spans) for *_, spans in merged) > MERGED_LIMIT:
+            tolerance *= 2
+            merged = [(i, kind, joined(spans, tolerance)) for i, kind, spans in merged]
         return [
             Boxes(
                 [(left, self._row(i), right - left, self._box_height) for left, right in spans],
-                f"task {kind}" if kind == "done" else kind,
-                _lane_data(self._lanes[i]),
+                "task done" if kind == "done" else kind, _lane_data(self._lanes[i]),
             )
-            for i, kind, spans in runs if spans
+            for i, kind, spans in merged if spans
         ]
 
     def _spans(self, lane: Lane, kind: str) -> list[Span]:
@@ -190,9 +206,9 @@ class SlotsPanel:
         return [Boxes(rects, "mark failed")] if rects else []
 
     def _names(self) -> list[Label]:
-        """The name of each lane where there is room, else of each node."""
+        """The name of each lane where there is room, else of as many nodes as there is room for."""
         baseline = self._box_height / 2 + 4
-        nodes = list(dict.fromkeys(lane.node for lane in self._lanes))
+        nodes = self._nodes()
         if self._pitch >= 12:
             return [
                 _name(self._row(i) + baseline,
@@ -200,18 +216,16 @@ class SlotsPanel:
                 for i, lane in enumerate(self._lanes)
             ]
         labels: list[Label] = []
-        for node in nodes:
-            rows = [i for i, lane in enumerate(self._lanes) if lane.node == node]
-            y = (self._row(rows[0]) + self._row(rows[-1])) / 2 + baseline
+        for node, first, count in nodes:
+            y = self._row(first) + (count - 1) * self._pitch / 2 + baseline
             if not labels or y - labels[-1].at[1] >= 12:
-                labels.append(_name(y, f"{node} ({len(rows):,})"))
+                labels.append(_name(y, f"{node} ({count:,})"))
         return labels
 
 
 def _name(y: float, text: str) -> Label:
-    limit = 17
-    return Label((LEFT - 8, y), text if len(text) <= limit else "…" + text[1 - limit :], "label",
-                 "end")
+    shown = text if len(text) <= NAME_LIMIT else "…" + text[1 - NAME_LIMIT :]
+    return Label((LEFT - 8, y), shown, "label", "end")
 
 
 def joined(spans: Iterable[Span], tolerance: float) -> list[Span]:

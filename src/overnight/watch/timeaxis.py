@@ -25,6 +25,7 @@ _STEPS_S = (
     900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2419200,
 )
 
+
 class TimeAxis:
     """The way from Unix seconds to pixels and back.
 
