@@ -56,18 +56,21 @@ class EngineJoined:
         node: Name of its host as rows have it.
         slots: Attempts at once.
         is_open: Its START commands have run (under an earlier driver).
+        is_closing: It was told to leave before this driver came, and takes nothing.
         running: Attempts that go on there.
     """
 
-    __slots__ = ("engine", "is_open", "node", "running", "slots")
+    __slots__ = ("engine", "is_closing", "is_open", "node", "running", "slots")
 
     def __init__(
-        self, engine: int, node: str, slots: int, is_open: bool, running: Sequence[Attempt]
+        self, engine: int, node: str, slots: int, is_open: bool, running: Sequence[Attempt],
+        is_closing: bool = False,
     ) -> None:
         self.engine = engine
         self.node = node
         self.slots = slots
         self.is_open = is_open
+        self.is_closing = is_closing
         self.running = running
 
 
@@ -100,18 +103,21 @@ class KeptReports:
         pairs: Each attempt with its report.
         node: Name of its host as rows have it.
         rank: Of the engine, under the driver that started it.
+        commands: Per-engine commands, each with its report.
     """
 
-    __slots__ = ("engine", "node", "pairs", "rank", "seq")
+    __slots__ = ("commands", "engine", "node", "pairs", "rank", "seq")
 
     def __init__(
-        self, engine: int, seq: int, pairs: Sequence[tuple[Attempt, Report]], node: str, rank: int
+        self, engine: int, seq: int, pairs: Sequence[tuple[Attempt, Report]], node: str, rank: int,
+        commands: Sequence[tuple[PerEngine, Report]] = (),
     ) -> None:
         self.engine = engine
         self.seq = seq
         self.pairs = pairs
         self.node = node
         self.rank = rank
+        self.commands = commands
 
 
 class PerEngineEnded:

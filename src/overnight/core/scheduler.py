@@ -211,7 +211,10 @@ class Scheduler:
         engine = self.pool.join(event.engine, event.node, event.slots, event.is_open)
         if engine is None:
             return
+        if event.is_closing:
+            engine.state = p.CLOSING
         for attempt in event.running:
+            self._unqueue(attempt)
             engine.held[attempt.task.id] = attempt
             self._known[attempt.task.id] = attempt.task.command
         self._tell("info", f"engine {engine.rank} on {engine.node} has joined: "
@@ -243,21 +246,44 @@ class Scheduler:
     def on_kept_reports(self, event: KeptReports) -> None:
         engine = self.pool.get(event.engine)
         for attempt, report in event.pairs:
-            self._known[attempt.task.id] = attempt.task.command
-            if engine is not None:
-                engine.held.pop(attempt.task.id, None)
+            task = attempt.task
+            self._known[task.id] = task.command
+            held = engine.held.get(task.id) if engine is not None else None
+            if held is not None and held.number > attempt.number:
+                self._entries.append(TaskEnded(task, report, event.node, event.rank, False, False))
+                continue
+            if held is not None and engine is not None:
+                del engine.held[task.id]
+            self._unqueue(attempt)
             self._judge(attempt, report, event.node, event.rank)
+        self._note_commands(event.commands, event.node, event.rank)
         self._acknowledge_later(event.engine, event.seq)
+
+    def _unqueue(self, met: Attempt) -> None:
+        """An attempt has been met elsewhere: it need not be made, nor one before it."""
+        def is_over(queued: Attempt) -> bool:
+            return queued.task.id == met.task.id and queued.number <= met.number
+
+        if any(map(is_over, self.ready)):
+            self.ready = deque(one for one in self.ready if not is_over(one))
+        if any(is_over(one) for _, _, one in self.waiting):
+            self.waiting = [entry for entry in self.waiting if not is_over(entry[2])]
+            heapq.heapify(self.waiting)
 
     def on_per_engine_ended(self, event: PerEngineEnded) -> None:
         engine = self.pool.get(event.engine)
         if engine is None:
             return
-        for command, report in event.pairs:
+        self._note_commands(event.pairs, engine.node, engine.rank)
+        self._acknowledge_later(engine.id, event.seq)
+
+    def _note_commands(
+        self, pairs: Iterable[tuple[PerEngine, Report]], node: str, rank: int
+    ) -> None:
+        for command, report in pairs:
             if report.outcome.code != 0:
                 self._has_failures = self._failed_since_barrier = True
-            self._entries.append(CommandEnded(command, report, engine.node, engine.rank))
-        self._acknowledge_later(engine.id, event.seq)
+            self._entries.append(CommandEnded(command, report, node, rank))
 
     def on_attempts_recalled(self, event: AttemptsRecalled) -> None:
         engine = self.pool.get(event.engine)
