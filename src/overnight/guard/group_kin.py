@@ -32,19 +32,22 @@ class GroupKin:
         self.is_alone = False
         self.unattributed: set[int] = set()
         self._sees_proc = sees_proc
+        self._pids: set[int] = set()  # of shells that are not reaped
 
     def add(self, shell: Shell) -> None:
         """A shell was started."""
+        self._pids.add(shell.pid)
 
     def ended(self, shell: Shell) -> tuple[int, int]:
         """Reap a shell that has ended: its code, and 1 when its group lives on, else 0."""
+        self._pids.discard(shell.pid)
         _, status, shell.usage = os.wait4(shell.pid, 0)
-        return exit_code(status), _send_to_group(shell.pid, 0)
+        return exit_code(status), self._send(shell, 0)
 
     def end_trees(self, wanted: Sequence[tuple[Shell, int]]) -> list[int]:
         """Signal what can be seen of these attempts; how much was alive of each."""
         if not self._sees_proc:
-            return [_send_to_group(shell.pid, number) for shell, number in wanted]
+            return [self._send(shell, number) for shell, number in wanted]
         table = survey()
         return [self._end_tree(shell, number, table) for shell, number in wanted]
 
@@ -66,19 +69,41 @@ class GroupKin:
 
     def let_go(self, shell: Shell) -> int:
         """How much of the attempt is released: 1 when its group lives on, else 0."""
-        return _send_to_group(shell.pid, 0)
+        return self._send(shell, 0)
+
+    def _send(self, shell: Shell, number: int) -> int:
+        """Signal a shell's process group; 1 when there is one, else 0.
+
+        The number of a group is no other's as long as the group has a member. A member
+        that has ended and came to this process counts as one until it is reaped.
+        """
+        if shell.usage is not None:
+            _reap_group(shell.pid)
+        try:
+            os.killpg(shell.pid, number)
+        except OSError:
+            return 0
+        return 1
 
     def reap_strays(self) -> None:
-        """None can come."""
+        """Reap what has come to this process and ended, as far as no shell is in the way."""
+        while True:
+            try:
+                seen = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if seen is None or seen.si_pid in self._pids:
+                return
+            os.waitpid(seen.si_pid, 0)
 
     def strays(self) -> list[Process]:
         """None can be seen."""
         return []
 
 
-def _send_to_group(group: int, number: int) -> int:
+def _reap_group(group: int) -> None:
     try:
-        os.killpg(group, number)
-    except OSError:
-        return 0
-    return 1
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return

@@ -93,19 +93,15 @@ class Kin:
 
     def ended(self, shell: Shell) -> tuple[int, int]:
         """How a shell ended that has, and how many processes of its attempt are left."""
-        # As many children as are known: nobody has come from this attempt or another.
-        text = os.pread(self._children, 1 << 16, 0)
-        if text.count(b" ") != len(self._shells) + len(self._strays) or shell in self._strays.values():
+        shells, strays = self._shells, self._strays
+        count = os.pread(self._children, 1 << 16, 0).count(b" ")
+        if count != len(shells) + len(strays) or (strays and shell in strays.values()):
             left = len(self._others(self._trees([shell])[0], shell))
             if left:
                 return _code_of_zombie(shell.pid), left
-        return self._reap(shell), 0
-
-    def _reap(self, shell: Shell) -> int:
-        pid = shell.pid
-        del self._shells[pid]
-        _, status, shell.usage = os.wait4(pid, 0)
-        return exit_code(status) if status else 0
+        del shells[shell.pid]
+        _, status, shell.usage = os.wait4(shell.pid, 0)
+        return (exit_code(status) if status else 0), 0
 
     def end_trees(self, wanted: Sequence[tuple[Shell, int]]) -> list[int]:
         """Signal every process of these attempts; how many were alive of each.
@@ -123,7 +119,8 @@ class Kin:
         left = 0
         if shell.usage is None:
             left = len(self._others(self._trees([shell])[0], shell))
-            self._reap(shell)
+            del self._shells[shell.pid]
+            shell.usage = os.wait4(shell.pid, 0)[2]
         for pid, owner in self._strays.items():
             if owner is shell:
                 self._strays[pid] = None
@@ -158,13 +155,13 @@ class Kin:
     def _others(tree: list[Process], shell: Shell) -> list[Process]:
         return [process for process in tree if process.pid != shell.pid]
 
-    def _pids_of(self, shell: Shell, table: dict[int, Process]) -> set[int]:
+    def _pids_of(self, shell: Shell, table: dict[int, Process]) -> list[int]:
         roots = {shell.pid}
         roots |= {pid for pid, owner in self._strays.items() if owner is shell}
         roots |= {
             p.pid for p in table.values() if p.session == shell.pid or p.group == shell.pid
         }
-        return with_descendants(table, roots) - {self._pid}
+        return [pid for pid in with_descendants(table, roots) if pid != self._pid]
 
     def _learn_strays(self, table: dict[int, Process]) -> None:
         """Find the owner of each child that is new, and drop those that have ended."""

@@ -95,8 +95,13 @@ def survey() -> dict[int, Process]:
     return processes
 
 
-def with_descendants(table: dict[int, Process], roots: Iterable[int]) -> set[int]:
-    """The numbers in ``roots`` that are in the table, and all that descend from them."""
+def with_descendants(table: dict[int, Process], roots: Iterable[int]) -> list[int]:
+    """The numbers in ``roots`` that are in the table, and all that descend from them.
+
+    Parents stand before their children. Whoever signals in this order reaches a shell
+    before what it waits for: the other way round, a shell whose command was ended would
+    go on to the next one.
+    """
     children: dict[int, list[int]] = {}
     for process in table.values():
         children.setdefault(process.parent, []).append(process.pid)
@@ -107,7 +112,7 @@ def with_descendants(table: dict[int, Process], roots: Iterable[int]) -> set[int
         if pid not in found:
             found.add(pid)
             waiting += children.get(pid, ())
-    return found
+    return sorted(found, key=lambda pid: (len(ancestors(table, pid) & found), pid))
 
 
 def ancestors(table: dict[int, Process], pid: int) -> set[int]:
