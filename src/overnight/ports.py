@@ -6,15 +6,18 @@ does anything; the contract suites in ``tests/contracts`` run against every plug
 
 from __future__ import annotations
 
+from overnight.core.recorded import Recorded
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Protocol
 
     from overnight.core.effects import Entry
-    from overnight.core.events import Event
+    from overnight.core.events import Event, KeptReports
     from overnight.model.attempt import Attempt
     from overnight.model.messages import Setup
+    from overnight.model.progress import Progress
     from overnight.model.report import Report
     from overnight.model.task import Item
 
@@ -52,6 +55,13 @@ if TYPE_CHECKING:
         def end(self) -> None:
             """End its process now; what it had started is ended by ``prove_ended``."""
 
+        def reports_left(self) -> Sequence[KeptReports]:
+            """What it kept, and could not say: it left, or never came up. It is gone then.
+
+            Raises:
+                ResumeRefused: It lives, and will not have this driver.
+            """
+
         def prove_ended(self) -> None:
             """Return when nothing that it started runs any more; bring that about if need be."""
 
@@ -85,9 +95,41 @@ if TYPE_CHECKING:
         def close(self) -> None:
             """The run is over."""
 
+    class Screen(Protocol):
+        """Where a run is shown."""
+
+        def show(self, progress: Progress) -> None:
+            """Show how far the run is, if it is time for that."""
+
+        def say(self, line: str) -> None:
+            """Show a notice, of one or more lines, that stays."""
+
+        def close(self) -> None:
+            """Leave the screen as if nothing but notices had been shown; may be repeated."""
+
     Post = Callable[[Event], None]
     """The thread-safe door into a driver."""
 
     KeptPairs = Sequence[tuple[Attempt, Report]]
 else:
-    Source = EngineHandle = Context = Observer = object
+    Source = EngineHandle = Context = Observer = Screen = object
+
+
+class Survivors:
+    """What is left of earlier drivers of a run, for the driver that takes over.
+
+    Attributes:
+        engines: That live on, connected.
+        reports: Events from the spools of engines that have left.
+        recorded: What need not be recorded again.
+        spools: Files the reports were read from: not needed once their rows are durable.
+    """
+
+    def __init__(
+        self, engines: Sequence[EngineHandle] = (), reports: Sequence[KeptReports] = (),
+        recorded: Recorded | None = None, spools: Sequence[str] = (),
+    ) -> None:
+        self.engines = engines
+        self.reports = reports
+        self.recorded = recorded or Recorded()
+        self.spools = spools

@@ -55,12 +55,15 @@ def divide(variables: Sequence[str], environment: Mapping[str, str], slots: int)
             continue
         elements[name] = [element.strip() for element in value.split(",") if element.strip()]
     for name, values in elements.items():
+        found = f"{name} has {_counted(len(values), 'value')} for {_counted(slots, 'slot')}"
         if len(values) < slots:
-            notes.append(f"{name} has {len(values)} values for {slots} slots: the slots are"
-                         f" lowered to {len(values)}")
+            notes.append(f"{found}: the slots are lowered to {len(values)}")
         elif len(values) > slots:
-            notes.append(f"{name} has {len(values)} values for {slots} slots:"
-                         f" {','.join(values[slots:])} stays unused")
+            notes.append(f"{found}: {','.join(values[slots:])} stays unused")
     slots = min([slots, *(len(values) for values in elements.values())])
     shares = [{name: values[slot] for name, values in elements.items()} for slot in range(slots)]
     return Division(slots, shares, notes)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

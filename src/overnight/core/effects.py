@@ -5,7 +5,6 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Union
 
     from overnight.core.verdict import Verdict
     from overnight.model.attempt import Attempt
@@ -138,7 +137,7 @@ class TaskSkipped:
 
 
 if TYPE_CHECKING:
-    Entry = Union[TaskEnded, CommandEnded, BarrierMet, TaskSkipped]
+    Entry = TaskEnded | CommandEnded | BarrierMet | TaskSkipped
 
 
 class Record:
@@ -186,7 +185,7 @@ class Finish:
 
 
 if TYPE_CHECKING:
-    Effect = Union[
-        Read, StartEngines, OpenEngine, Assign, Recall, EndAttempts, CloseEngine, Acknowledge,
-        Record, MakeDurable, WakeAt, Tell, Finish,
-    ]
+    Effect = (
+        Read | StartEngines | OpenEngine | Assign | Recall | EndAttempts | CloseEngine
+        | Acknowledge | Record | MakeDurable | WakeAt | Tell | Finish
+    )

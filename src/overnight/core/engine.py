@@ -165,8 +165,9 @@ class Engine:
             _HANDLERS[type(event)](self, event, at)
         if self.setup is not None:
             if self.phase == OPEN and not self.is_alone:
-                self._share_out(at)
+                self._effects += self.runners.tend(self.queue, at)
             else:
+                self.runners.wake_at = NEVER
                 self._go_on(at)
         return effects
 
@@ -208,15 +209,10 @@ class Engine:
 
     def on_assigned(self, event: Assigned, at: float) -> None:
         if self.phase in (OPENING, OPEN) and not self.is_alone:
-            self.queue.extend(each for each in event.attempts if not self._holds(each.task.id))
+            known = {each.task.id for each in self.queue}.union(*self.runners.ids_in_hand())
+            self.queue.extend(each for each in event.attempts if each.task.id not in known)
         else:
             self._say_recalled([each.task.id for each in event.attempts])
-
-    def _holds(self, id: int) -> bool:
-        """Whether an attempt of this task is here already: the message came twice."""
-        return any(id in runner.in_hand for runner in self.runners) or (
-            bool(self.queue) and any(id == each.task.id for each in self.queue)
-        )
 
     def on_recall_asked(self, event: RecallAsked, at: float) -> None:
         self._want_back(event.ids)
@@ -275,8 +271,7 @@ class Engine:
         if self.is_alone:
             return
         self.is_alone = True
-        self.queue.clear()  # the driver's to give out again
-        self._want_back(None)
+        self._want_back(None)  # the next driver's to give out again
         self._effects.append(Listen())
         for sequence, batch in self.unacknowledged.items():
             self._keep(sequence, batch)
@@ -302,7 +297,8 @@ class Engine:
         self._deaths = 0
         self.runners.ended(runner, event.reports, at)
         in_hand = runner.in_hand
-        self._report([(in_hand.pop(each.task_id), each) for each in event.reports])
+        pairs = [(in_hand.pop(each.task_id), each) for each in event.reports]
+        self._report(pairs, event.rows)
         if self._wanted_back:
             self._wanted_back.difference_update(each.task_id for each in event.reports)
         self._count_busy(len(event.reports), at)
@@ -367,13 +363,13 @@ class Engine:
 
     # ---- reports
 
-    def _report(self, pairs: Pairs) -> None:
+    def _report(self, pairs: Pairs, rows: bytes = b"") -> None:
         self._sequence += 1
         batch = self.unacknowledged[self._sequence] = Batch(pairs, ())
         if self.is_alone:
             self._keep(self._sequence, batch)
         else:
-            self._effects.append(SayEnded(self._sequence, pairs))
+            self._effects.append(SayEnded(self._sequence, pairs, rows))
 
     def _report_command(self, command: PerEngine, report: Report) -> None:
         self._sequence += 1
@@ -403,12 +399,6 @@ class Engine:
             self._effects.append(SayRecalled(ids))
 
     # ---- going on
-
-    def _share_out(self, at: float) -> None:
-        if self.queue:
-            self._effects += self.runners.share_out(self.queue, at)
-        if self.runners.wake_at != NEVER:
-            self._effects += self.runners.take_back_stuck(at)
 
     def _go_on(self, at: float) -> None:
         """Run the next per-engine command, or go to the next phase, or leave."""
@@ -442,7 +432,7 @@ class Engine:
         if not self._run_next():
             self.phase = OPEN
             self._effects.append(SayOpened())
-            self._share_out(at)
+            self._effects += self.runners.tend(self.queue, at)
 
     def _stop(self, at: float) -> None:
         """All attempts are over: run the STOP commands, if they are to be run."""

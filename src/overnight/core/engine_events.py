@@ -77,13 +77,20 @@ class DriverGone:
 
 
 class AttemptsEnded:
-    """Attempts of a runner are over."""
+    """Attempts of a runner are over.
 
-    __slots__ = ("reports", "runner")
+    Attributes:
+        runner: Which one.
+        reports: Of these attempts.
+        rows: The same as they came, to be passed on without making them again.
+    """
 
-    def __init__(self, runner: int, reports: Sequence[Report]) -> None:
+    __slots__ = ("reports", "rows", "runner")
+
+    def __init__(self, runner: int, reports: Sequence[Report], rows: bytes = b"") -> None:
         self.runner = runner
         self.reports = reports
+        self.rows = rows
 
 
 class CommandEnded:
@@ -162,13 +169,20 @@ class Terminated:
 
 
 class SayEnded:
-    """Report attempts of this driver's."""
+    """Report attempts of this driver's.
 
-    __slots__ = ("pairs", "sequence")
+    Attributes:
+        sequence: Of this batch.
+        pairs: Attempts and reports.
+        rows: The reports as rows, where a runner has made them; else empty.
+    """
 
-    def __init__(self, sequence: int, pairs: Pairs) -> None:
+    __slots__ = ("pairs", "rows", "sequence")
+
+    def __init__(self, sequence: int, pairs: Pairs, rows: bytes = b"") -> None:
         self.sequence = sequence
         self.pairs = pairs
+        self.rows = rows
 
 
 class SayKept:

@@ -8,7 +8,6 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Union
 
     from overnight.errors import OvernightError
     from overnight.model.attempt import Attempt
@@ -197,17 +196,18 @@ class HostMeasured:
 class StopAsked:
     """Somebody wants the run to end: ``SOFT``, ``END`` or ``KILL``."""
 
-    __slots__ = ("how", "reason", "signal")
+    __slots__ = ("how", "notice", "reason", "signal")
 
-    def __init__(self, how: int, reason: str, signal: int = 0) -> None:
+    def __init__(self, how: int, reason: str, signal: int = 0, notice: str = "") -> None:
         self.how = how
         self.reason = reason
         self.signal = signal  # that asked for it, 0 if none
+        self.notice = notice  # for a person: what this does, and what the next would do
 
 
 if TYPE_CHECKING:
-    Event = Union[
-        ItemsRead, SourceFailed, EngineStarting, EngineJoined, EngineOpened, AttemptsEnded,
-        KeptReports, PerEngineEnded, AttemptsRecalled, EngineClosed, EngineLost, RowsDurable,
-        RecordFailed, RecordMended, HostMeasured, StopAsked,
-    ]
+    Event = (
+        ItemsRead | SourceFailed | EngineStarting | EngineJoined | EngineOpened
+        | AttemptsEnded | KeptReports | PerEngineEnded | AttemptsRecalled | EngineClosed
+        | EngineLost | RowsDurable | RecordFailed | RecordMended | HostMeasured | StopAsked
+    )

@@ -31,7 +31,7 @@ _CHANGED_BY_BASH = frozenset((
 
 
 USUAL_SHELL_WORDS = frozenset((
-    b"! . : [ [[ alias bg bind break builtin caller case cd command compgen complete compopt "
+    b"! . : [ [[ ]] alias bg bind break builtin caller case cd command compgen complete compopt "
     b"continue coproc declare dirs disown do done echo elif else enable esac eval exec exit "
     b"export false fc fg fi for function getopts hash help history if in jobs kill let local "
     b"logout mapfile popd printf pushd pwd read readarray readonly return select set shift shopt "

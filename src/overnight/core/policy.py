@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 RETRY_FIRST_S = 1.0
 RETRY_MOST_S = 60.0
 

@@ -17,7 +17,7 @@ from overnight.model.messages import BUSY_PREFETCH_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from overnight.core.engine_events import Effect
     from overnight.model.attempt import Attempt
@@ -56,14 +56,13 @@ class Runner:
         self.is_asked = False
 
     @property
-    def free_count(self) -> int:
-        """Slots that nothing is meant for."""
-        return 0 if self.is_dead else max(0, len(self.slots) - len(self.in_hand))
-
-    @property
     def ahead_count(self) -> int:
-        """Attempts beyond its slots."""
-        return max(0, len(self.in_hand) - len(self.slots))
+        """Attempts beyond its slots; below zero, slots that nothing is meant for."""
+        return len(self.in_hand) - len(self.slots)
+
+
+def _ahead_count(runner: Runner) -> int:
+    return runner.ahead_count
 
 
 class Runners:
@@ -71,10 +70,12 @@ class Runners:
 
     Attributes:
         slot_count: Slots of the engine.
+        wake_at: When ``tend`` has to be called although nothing happened.
     """
 
     def __init__(self, core_count: int, most_slots_each: int) -> None:
         self.slot_count = 0
+        self.wake_at = NEVER
         self._core_count = core_count
         self._most_slots_each = most_slots_each
         self._places: list[int] = []  # ids; slot i is meant for place i modulo their number
@@ -82,6 +83,7 @@ class Runners:
         self._holders: dict[int, int] = {}  # ids by slot, who may be using it
         self._next_id = 0
         self._recent: deque[float] = deque(maxlen=RECENT)  # seconds the last attempts took
+        self._ahead_a_slot = 0.0  # attempts worth having in hand beyond each slot
 
     def __iter__(self) -> Iterator[Runner]:
         return iter(self._runners.values())
@@ -158,63 +160,81 @@ class Runners:
 
     # ---- shares
 
+    def ids_in_hand(self) -> list[Iterable[int]]:
+        """Ids of tasks, by runner."""
+        return [runner.in_hand for runner in self]
+
     def ended(self, runner: Runner, reports: Sequence[Report], at: float) -> None:
         """Learn from attempts of a runner that are over."""
         runner.heard_at = at
-        self._recent.extend([report.elapsed_s for report in reports])
-
-    def _ahead_limit(self, runner: Runner, at: float) -> int:
-        """How many attempts this runner may have in hand beyond its slots."""
         recent = self._recent
-        if not recent or max(recent) >= SHORT_S or at - runner.heard_at >= SHORT_S:
-            return 0
-        mean_s = max(sum(recent) / len(recent), 1e-4)
-        return min(int(len(runner.slots) * BUSY_PREFETCH_S / mean_s), MOST_AHEAD)
+        recent.extend([report.elapsed_s for report in reports])
+        if max(recent) >= SHORT_S:
+            self._ahead_a_slot = 0.0
+        else:
+            self._ahead_a_slot = BUSY_PREFETCH_S / max(sum(recent) / len(recent), 1e-4)
 
-    def share_out(self, queue: deque[Attempt], at: float) -> list[Effect]:
-        """Take attempts from the queue, in order, for the runners that have room."""
+    def tend(self, queue: deque[Attempt], at: float) -> list[Effect]:
+        """Give attempts from the queue, in order, to runners that have room for them.
+
+        What waits behind a slow attempt, or while another runner has nothing to do, is
+        asked back instead.
+        """
+        alive = [runner for runner in self._runners.values() if not runner.is_dead]
         given: dict[int, list[Attempt]] = {}
-        alive = [runner for runner in self if not runner.is_dead and runner.slots]
-        while queue:
-            runner = max(alive, key=lambda each: each.free_count, default=None)
-            if runner is None or not runner.free_count:
-                break
-            self._give(runner, queue.popleft(), given, at)
-        for runner in alive:
-            room = self._ahead_limit(runner, at) - runner.ahead_count if queue else 0
-            for _ in range(min(room, len(queue))):
-                self._give(runner, queue.popleft(), given, at)
-        return [Give(id, attempts) for id, attempts in given.items()]
+        if queue:
+            self._fill_slots(alive, queue, given, at)
+            if queue and self._ahead_a_slot:
+                self._give_ahead(alive, queue, given, at)
+        effects: list[Effect] = [Give(id, attempts) for id, attempts in given.items()]
+        self._take_back_stuck(alive, effects, at)
+        return effects
 
-    @staticmethod
-    def _give(
-        runner: Runner, attempt: Attempt, given: dict[int, list[Attempt]], at: float
+    def _fill_slots(
+        self, alive: list[Runner], queue: deque[Attempt], given: dict[int, list[Attempt]],
+        at: float,
     ) -> None:
-        if not runner.in_hand:
-            runner.heard_at = at
+        """One at a time to the runner with the most free slots."""
+        free = [runner for runner in alive if len(runner.slots) > len(runner.in_hand)]
+        while queue and free:
+            runner = min(free, key=_ahead_count)
+            _give(runner, 1, queue, given, at)
+            if runner.ahead_count == 0:
+                free.remove(runner)
+
+    def _give_ahead(
+        self, alive: list[Runner], queue: deque[Attempt], given: dict[int, list[Attempt]],
+        at: float,
+    ) -> None:
+        for runner in sorted(alive, key=_ahead_count):
+            if at < runner.heard_at + SHORT_S:  # else it is at something longer than the last
+                limit = min(int(len(runner.slots) * self._ahead_a_slot), MOST_AHEAD)
+                _give(runner, limit - runner.ahead_count, queue, given, at)
+
+    def _take_back_stuck(self, alive: list[Runner], effects: list[Effect], at: float) -> None:
+        self.wake_at = NEVER
+        ahead = [r for r in alive if len(r.in_hand) > len(r.slots) and not r.is_asked]
+        if not ahead:
+            return
+        has_idle = any(len(runner.in_hand) < len(runner.slots) for runner in alive)
+        for runner in ahead:
+            stuck_at = runner.heard_at + SHORT_S
+            if has_idle or at >= stuck_at:
+                runner.is_asked = True
+                # Those given last are the ones that it has not started.
+                effects.append(TakeBack(runner.id, list(runner.in_hand)[len(runner.slots):]))
+            elif stuck_at < self.wake_at:
+                self.wake_at = stuck_at
+
+
+def _give(
+    runner: Runner, most: int, queue: deque[Attempt], given: dict[int, list[Attempt]], at: float
+) -> None:
+    if most <= 0 or not queue:
+        return
+    if not runner.in_hand:
+        runner.heard_at = at
+    attempts = [queue.popleft() for _ in range(min(most, len(queue)))]
+    for attempt in attempts:
         runner.in_hand[attempt.task.id] = attempt
-        given.setdefault(runner.id, []).append(attempt)
-
-    def take_back_stuck(self, at: float) -> list[Effect]:
-        """Ask for what waits behind slow attempts, or while another has nothing to do."""
-        has_idle = any(runner.free_count for runner in self)
-        return [
-            effect for runner in self
-            if runner.ahead_count and (has_idle or at - runner.heard_at >= SHORT_S)
-            for effect in self.take_back(runner)
-        ]
-
-    def take_back(self, runner: Runner) -> list[Effect]:
-        """Ask a runner for all it has not started; those given last are the likely ones."""
-        if runner.is_dead or runner.is_asked or not runner.ahead_count:
-            return []
-        runner.is_asked = True
-        return [TakeBack(runner.id, list(runner.in_hand)[len(runner.slots):])]
-
-    @property
-    def wake_at(self) -> float:
-        """When something may have to be taken back."""
-        return min(
-            (r.heard_at + SHORT_S for r in self if r.ahead_count and not r.is_asked),
-            default=NEVER,
-        )
+    given.setdefault(runner.id, []).extend(attempts)

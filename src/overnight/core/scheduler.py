@@ -147,6 +147,7 @@ class Scheduler:
         self._record_fault = ""
         self._next_start_at = 0.0
         self._load = 0.0
+        self._held_by = ""  # why the state of this machine holds back starts
         self._free_memory: int | None = None
         self._handlers = {
             ItemsRead: self.on_items_read,
@@ -336,6 +337,8 @@ class Scheduler:
         self._free_memory = event.free_memory
 
     def on_stop_asked(self, event: StopAsked) -> None:
+        if event.notice:
+            self._tell("warning", event.notice)
         self._stop(Stop(event.how, v.STOPPED, event.reason, event.signal))
 
     # -- what an ending means ---------------------------------------------------------
@@ -560,10 +563,25 @@ class Scheduler:
         if self._at < self._next_start_at:
             self._effects.append(WakeAt(self._next_start_at))
             return False
+        held_by = self._host_holds()
+        if held_by and not self._held_by:
+            self._tell("warning", f"nothing is started for now: {held_by}")
+        elif self._held_by and not held_by:
+            self._tell("info", "tasks are started again")
+        self._held_by = held_by
+        return not held_by
+
+    def _host_holds(self) -> str:
+        """Why this machine's state holds back starts; empty if it does not."""
+        policy = self.policy
         if policy.load_limit is not None and self._load > policy.load_limit:
-            return False
-        floor = policy.memory_floor
-        return floor is None or (self._free_memory is not None and self._free_memory >= floor)
+            return f"the load is {self._load:.2f}, above --load {policy.load_limit:g}"
+        floor, free = policy.memory_floor, self._free_memory
+        if floor is None or (free is not None and free >= floor):
+            return ""
+        if free is None:
+            return "free memory is not measured yet"
+        return f"{free >> 20} MiB of memory are free, below --memfree ({floor >> 20} MiB)"
 
     def _context_room(self, engine: p.EngineState) -> int:
         limit = self.policy.task_limit

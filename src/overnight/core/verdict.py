@@ -4,7 +4,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-
     from overnight.errors import OvernightError
 
 COMPLETE = "complete"

@@ -46,10 +46,10 @@ def attempt_line(task: Task, report: Report, node: str, rank: int, settles: bool
 
 
 def json_text(text: str) -> str:
-    """A JSON string; plain text, nearly all there is, costs no import.
+    r"""A JSON string; plain text, nearly all there is, costs no import.
 
     >>> json_text('it said "no"')
-    '"it said \\\\"no\\\\""'
+    '"it said \\"no\\""'
     """
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from overnight.core.effects import BarrierMet, TaskEnded
+from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from overnight.core.effects import Entry
-    from overnight.driver.log import RunLog
     from overnight.model.attempt import Attempt
+    from overnight.model.outcome import Outcome
+    from overnight.observers.runlog import RunLog
 
 _LEVELS = {"info": "INFO", "warning": "WARNING", "error": "ERROR", "debug": "DEBUG"}
 
@@ -26,14 +27,24 @@ class LogObserver:
         """Failures and barriers, and with DEBUG every ending."""
         for entry in entries:
             if type(entry) is TaskEnded:
-                if self._is_verbose or entry.report.outcome.code != 0:
-                    self._log.write(
-                        "INFO" if entry.report.outcome.code else "DEBUG",
+                outcome = entry.report.outcome
+                if outcome.code or self._is_verbose:
+                    self._write_ending(
                         f"task {entry.task.id} (line {entry.task.line}), attempt"
-                        f" {entry.report.attempt}: {entry.report.outcome.words()}",
+                        f" {entry.report.attempt}", outcome,
                     )
             elif type(entry) is BarrierMet:
                 self._log.write("INFO", f"barrier of line {entry.barrier.line} is met")
+            elif type(entry) is CommandEnded:
+                command = entry.command
+                name = "START" if command.at_start else "STOP"
+                self._write_ending(
+                    f"PERENGINE {name} of line {command.line} on {entry.node}",
+                    entry.report.outcome,
+                )
+
+    def _write_ending(self, what: str, outcome: Outcome) -> None:
+        self._log.write("INFO" if outcome.code else "DEBUG", f"{what}: {outcome.words()}")
 
     def assigned(self, engine: int, attempts: Sequence[Attempt]) -> None:
         """With DEBUG, what was given to an engine."""

@@ -6,6 +6,7 @@ import heapq
 import os
 
 from overnight.core.effects import BarrierMet, TaskEnded, TaskSkipped
+from overnight.observers.copier import Copier
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from overnight.core.effects import Entry
     from overnight.model.attempt import Attempt
 
-BLOCK = 1 << 16
+NO_OUTPUT = 0
+"""In the place of an attempt's number where nothing was run."""
 
 
 def output_path(directory: str, task_id: int, attempt: int, ending: str) -> str:
@@ -28,7 +30,10 @@ def output_path(directory: str, task_id: int, attempt: int, ending: str) -> str:
 
 
 class PrintObserver:
-    """Copies kept output to two descriptors, in order of completion or of the list."""
+    """Copies kept output to two descriptors, in order of completion or of the list.
+
+    Of a task that was tried again the last attempt's output is shown.
+    """
 
     def __init__(
         self, directory: str, out_fd: int, err_fd: int, *, keeps_order: bool, tags: bool,
@@ -49,8 +54,9 @@ class PrintObserver:
         self._keeps_order = keeps_order
         self._tags = tags
         self._removes = removes
+        self._copier = Copier(removes=removes)
         self._next_id = 0
-        self._held: list[tuple[int, int]] = []  # heap of (task id, attempt; 0 for no output)
+        self._held: list[tuple[int, int]] = []  # heap of (task id, attempt)
 
     def recorded(self, entries: Sequence[Entry]) -> None:
         """Print what was settled, or hold it until its turn."""
@@ -58,10 +64,12 @@ class PrintObserver:
             if type(entry) is TaskEnded:
                 if entry.settles:
                     self._end(entry.task.id, entry.report.attempt)
+                elif self._removes:
+                    self._drop(entry.task.id, entry.report.attempt)
             elif type(entry) is BarrierMet:
-                self._end(entry.barrier.id, 0)
+                self._end(entry.barrier.id, NO_OUTPUT)
             elif type(entry) is TaskSkipped:
-                self._end(entry.done.task.id, 0)
+                self._end(entry.done.task.id, NO_OUTPUT)
 
     def _end(self, task_id: int, attempt: int) -> None:
         if not self._keeps_order:
@@ -69,31 +77,20 @@ class PrintObserver:
             return
         heapq.heappush(self._held, (task_id, attempt))
         while self._held and self._held[0][0] <= self._next_id:
-            self._next_id = self._held[0][0] + 1
-            self._print(*heapq.heappop(self._held))
+            task_id, attempt = heapq.heappop(self._held)
+            self._next_id = max(self._next_id, task_id + 1)  # a late report may be of any task
+            self._print(task_id, attempt)
 
     def _print(self, task_id: int, attempt: int) -> None:
-        if not attempt:
+        if attempt == NO_OUTPUT:
             return
+        tag = b"%d\t" % task_id if self._tags else b""
         for ending, fd in self._fds.items():
-            path = output_path(self._directory, task_id, attempt, ending)
-            try:
-                with open(path, "rb") as file:
-                    self._copy(file, fd, f"{task_id}\t".encode() if self._tags else b"")
-            except FileNotFoundError:
-                continue  # an empty stream has no file
-            except OSError:
-                return  # nobody reads our output any more: the run goes on
-            if self._removes:
-                os.unlink(path)
+            self._copier.copy(output_path(self._directory, task_id, attempt, ending), fd, tag)
 
-    def _copy(self, file: object, fd: int, tag: bytes) -> None:
-        if tag:
-            for line in file:  # type: ignore[attr-defined]  # an open binary file
-                _write(fd, tag + line if line.endswith(b"\n") else tag + line + b"\n")
-            return
-        while block := file.read(BLOCK):  # type: ignore[attr-defined]
-            _write(fd, block)
+    def _drop(self, task_id: int, attempt: int) -> None:
+        for ending in self._fds:
+            self._copier.drop(output_path(self._directory, task_id, attempt, ending))
 
     def assigned(self, engine: int, attempts: Sequence[Attempt]) -> None:
         """Nothing to print yet."""
@@ -108,21 +105,19 @@ class PrintObserver:
         """Print what still waits for tasks that were never run, and tidy up."""
         while self._held:
             self._print(*heapq.heappop(self._held))
+        self._copier.finish()
         if self._removes:
-            _remove_folders(self._directory)
+            _remove_empty_folders(self._directory)
 
 
-def _write(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view):]
-
-
-def _remove_folders(directory: str) -> None:
-    """Remove what is empty; output that was not printed stays."""
+def _remove_empty_folders(directory: str) -> None:
+    """Remove the folders of kept output; what was not printed stays, in its folder."""
     try:
-        for name in os.listdir(directory):
-            os.rmdir(os.path.join(directory, name))
-        os.rmdir(directory)
+        folders = [os.path.join(directory, name) for name in os.listdir(directory)]
     except OSError:
         return
+    for folder in [*folders, directory]:
+        try:
+            os.rmdir(folder)
+        except OSError:
+            continue  # not empty

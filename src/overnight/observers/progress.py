@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from overnight.core.effects import Entry
     from overnight.core.scheduler import Scheduler
     from overnight.model.attempt import Attempt
-    from overnight.watch.screen import Screen
+    from overnight.ports import Screen
 
 SHOW_EVERY_S = 0.25
 RATE_OVER_S = 10.0
@@ -54,6 +54,7 @@ class ProgressObserver:
         """Sum up what was written."""
         for entry in entries:
             if type(entry) is TaskEnded:
+                self._given_at.pop(entry.task.id, None)
                 if entry.settles:
                     self._task_ended(entry)
             elif type(entry) is TaskSkipped:
@@ -66,7 +67,6 @@ class ProgressObserver:
     def _task_ended(self, entry: TaskEnded) -> None:
         report = entry.report
         self._task_s += report.elapsed_s
-        self._given_at.pop(entry.task.id, None)
         self.summary.add(entry.task, report, entry.node)
         if report.outcome.code != 0:
             words = last_words(report)
@@ -105,7 +105,7 @@ class ProgressObserver:
         """How far the run is."""
         scheduler = self._scheduler
         counts = scheduler.counts
-        running = min(scheduler.pool.live_count, scheduler.pool.slots)
+        running = sum(min(len(engine.held), engine.slots) for engine in scheduler.pool)
         total = self._total()
         progress = Progress(
             None if total is None else total - self._barriers_met, counts.done,

@@ -14,22 +14,11 @@ from overnight.watch.outlet import Outlet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol, TextIO
+    from typing import TextIO
 
     from overnight.model.progress import Progress
+    from overnight.ports import Screen
     from overnight.watch.block import Block
-
-    class Screen(Protocol):
-        """Where a run is shown."""
-
-        def show(self, progress: Progress) -> None:
-            """Show how far the run is, if it is time for that."""
-
-        def say(self, line: str) -> None:
-            """Show a notice, of one or more lines, that stays."""
-
-        def close(self) -> None:
-            """Leave the screen as if nothing but notices had been shown; may be repeated."""
 
 
 FIRST_LINE_AFTER_S = 1.0
