@@ -14,12 +14,12 @@ RUNS    := $(VENV)/.overnight-runs
 DEVELOP := $(VENV)/.overnight-develops
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench zipapp clean
+.PHONY: help demo test check lint types layers bench zipapp clean
 
 help:
 	@echo "make demo     run a parameter sweep of 100 tasks on this machine (about ten seconds)"
 	@echo "make test     every test this machine can run; says which real parts were missing"
-	@echo "make check    ruff, mypy, import-linter"
+	@echo "make check    lint (ruff), types (mypy), layers (import-linter)"
 	@echo "make bench    us and the peers, interleaved (takes long)"
 	@echo "make zipapp   the whole program as one file: dist/overnight.pyz"
 	@echo "make clean    remove what these made"
@@ -30,9 +30,15 @@ demo: $(RUNS)
 test: $(DEVELOP)
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
-check: $(DEVELOP)
+check: lint types layers
+
+lint: $(DEVELOP)
 	$(BIN)/ruff check
+
+types: $(DEVELOP)
 	$(BIN)/mypy
+
+layers: $(DEVELOP)
 	$(BIN)/lint-imports --no-logo
 
 bench: $(DEVELOP)

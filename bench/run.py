@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -159,6 +160,8 @@ def main() -> int:
         say("workloads: " + " ".join(WORKLOADS) + "\ntools: " + " ".join(TOOLS))
         return 0
     process.adopt_orphans()
+    # A termination unwinds like an interrupt, so contestants end and their files go.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     ours, tools, missing = contestants(chosen)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=options.scratch) as scratch:
         about = machine.describe(Path(scratch))

@@ -72,7 +72,7 @@ def split_lines(load: Load, usage: Usage, seen: Watch) -> list[str]:
     found["all"] = tree.OwnCpu(usage.user_s, usage.system_s)
     lines = [
         (
-            role, str(seen.count(role) or "-"), *(
+            role, str(len(seen.those(role)) or "-"), *(
                 f"{seconds / load.count * 1e6:,.0f}"
                 for seconds in (own.user_s, own.system_s, own.total_s)
             ),

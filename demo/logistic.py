@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 BURN_IN = 5_000
-STEPS = 300_000
+STEPS = 220_000
 START = 0.3
 VISITS = 256  # steps over which places are counted
 DIGITS = 4  # of a place: chaos visits a new one at almost every step, order a handful

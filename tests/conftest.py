@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests import file_systems, parts
 
 collect_ignore = ["slow_file_system.py"]  # a program of its own, importable where FUSE is
+
+# The machine is shared with other tests, at times with much else: slowness is no counterexample.
+settings.register_profile("overnight", deadline=None)
+settings.load_profile("overnight")
 
 LATER = "later: "
 MISSING = "missing: "

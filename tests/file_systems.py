@@ -19,7 +19,7 @@ from typing import Any
 from tests.conformance.harness_processes import wait_until
 
 ROOT = Path(__file__).parents[1]
-SIZE_KIB = 256
+SIZE_KIB = 2048
 BALLAST = ".ballast"
 
 

@@ -40,14 +40,6 @@ def _mounts() -> str | None:
     return None if tried.returncode == 0 else f"cannot mount: {tried.stderr.strip()}"
 
 
-def _loop_mount() -> str | None:
-    if missing := _mounts():
-        return missing
-    if not os.path.exists("/dev/loop-control"):
-        return "no /dev/loop-control"
-    return None if shutil.which("mkfs.ext4") else "mkfs.ext4 not found"
-
-
 def _fuse() -> str | None:
     if missing := _mounts():
         return missing
@@ -56,6 +48,10 @@ def _fuse() -> str | None:
     if ctypes.util.find_library("fuse") is None:
         return "libfuse2 not found"
     return None if importlib.util.find_spec("fuse") else "Python package fusepy not found"
+
+
+def _ps() -> str | None:
+    return None if shutil.which("ps") else "ps not found"
 
 
 def _python(version: tuple[int, int]) -> Probe:
@@ -68,8 +64,8 @@ def _python(version: tuple[int, int]) -> Probe:
 
 PARTS: dict[str, Probe] = {
     "fuse": _fuse,
-    "loop-mount": _loop_mount,
     "mounts": _mounts,
+    "ps": _ps,
     "python3.9": _python((3, 9)),
     "root": _root,
 }

@@ -21,6 +21,7 @@ from pathlib import Path
 from harness import tree
 
 PR_SET_CHILD_SUBREAPER = 36
+LAST_LINES = 6
 STRAY_LIMIT_S = 5.0
 """How long what a command left behind may go on after it before it is ended."""
 
@@ -116,9 +117,9 @@ class Running:
         return self._child.returncode, wall_s, used
 
     def last_words(self) -> str:
-        """The end of what it wrote to standard error."""
+        """The last lines it wrote to standard error, in one."""
         lines = (self._folder / "stderr").read_text(errors="replace").splitlines()
-        return lines[-1].strip() if lines else ""
+        return " | ".join(line.strip() for line in lines[-LAST_LINES:])
 
 
 def reap_strays() -> tuple[float, float, int, bool]:

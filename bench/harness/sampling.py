@@ -17,35 +17,47 @@ INTERVAL_S = 0.1
 
 
 @dataclass(slots=True)
-class Watch:
-    """What was last seen of each process of a run, the tasks' left out."""
+class Seen:
+    """What was last seen of one process, and how often it was there."""
 
-    roles: dict[int, str] = field(default_factory=dict)
-    own: dict[int, OwnCpu] = field(default_factory=dict)
-    peak_rss_kib: dict[int, int] = field(default_factory=dict)
+    role: str
+    own: OwnCpu
+    peak_rss_kib: int
+    looks: int
+
+
+@dataclass(slots=True)
+class Watch:
+    """The processes of a run, the tasks' left out, by process id."""
+
+    processes: dict[int, Seen] = field(default_factory=dict)
 
     def look(self, driver: int) -> None:
         """Look at every process once."""
         for pid, role in tree.roles(driver).items():
-            seen = tree.own_cpu(pid) if role != "tasks" else None
-            peak = tree.peak_rss_kib(pid) if seen else 0
-            if seen and peak:
-                self.roles[pid], self.own[pid] = role, seen
-                self.peak_rss_kib[pid] = peak
+            own = tree.own_cpu(pid) if role != "tasks" else None
+            peak = tree.peak_rss_kib(pid) if own else 0
+            if own and peak:
+                before = self.processes.get(pid)
+                looks = before.looks + 1 if before else 1
+                self.processes[pid] = Seen(role, own, peak, looks)
+
+    def those(self, *roles: str) -> list[Seen]:
+        """The processes in these roles.
+
+        One seen a single time is passed over: a task between its fork and its exec looks
+        like the runner it comes from.
+        """
+        return [seen for seen in self.processes.values() if seen.role in roles and seen.looks > 1]
 
     def cpu(self, *roles: str) -> OwnCpu:
         """Time of all processes in these roles together."""
-        found = [own for pid, own in self.own.items() if self.roles[pid] in roles]
+        found = [seen.own for seen in self.those(*roles)]
         return OwnCpu(sum(one.user_s for one in found), sum(one.system_s for one in found))
-
-    def count(self, role: str) -> int:
-        """Processes seen in this role."""
-        return sum(seen == role for seen in self.roles.values())
 
     def largest_kib(self, *roles: str) -> int:
         """The most memory any process in these roles has had resident."""
-        peaks = (self.peak_rss_kib[pid] for pid in self.own if self.roles[pid] in roles)
-        return max(peaks, default=0)
+        return max((seen.peak_rss_kib for seen in self.those(*roles)), default=0)
 
 
 def watch(running: process.Running, limit_s: float, interval_s: float = INTERVAL_S) -> Watch:

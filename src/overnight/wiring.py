@@ -9,31 +9,34 @@ from __future__ import annotations
 import os
 import stat
 import time
+from contextlib import contextmanager, suppress
 
 from overnight.contexts.choose import local_slots
 from overnight.contexts.local import LocalContext
-from overnight.contexts.survivors import find_survivors
 from overnight.core.policy import Policy
 from overnight.core.scheduler import Scheduler
+from overnight.core.verdict import NO_RECORD
 from overnight.driver.describe import Description, read_description
-from overnight.driver.lock import PrefixLock
-from overnight.driver.log import RunLog
-from overnight.driver.loop import Driver, Survivors
+from overnight.driver.lock import PrefixLock, is_gone, read_owner
+from overnight.driver.loop import Driver
 from overnight.driver.package import pack
 from overnight.driver.prefix import name_tasks, new_files
 from overnight.driver.record import Record
-from overnight.errors import OvernightError, PrefixTaken, UsageError
+from overnight.errors import OvernightError, PrefixTaken, ResumeRefused, UsageError
+from overnight.formats.taskfile import TaskReader
 from overnight.formats.utilscript import script_text
 from overnight.model.messages import Setup
 from overnight.model.run import RunFiles, prefix_of_status
-from overnight.model.task import Task
+from overnight.model.task import PerEngine, Task
 from overnight.observers.log import LogObserver
+from overnight.observers.runlog import RunLog
+from overnight.ports import Survivors
 from overnight.sources.listfile import ListFile
 from overnight.sources.stream import Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from overnight.contexts.choose import LocalSlots
     from overnight.core.verdict import Verdict
@@ -42,6 +45,9 @@ if TYPE_CHECKING:
     from overnight.sources.earlier import Earlier
 
 STDIN = 0
+BLOCK = 1 << 20
+MOST_COMMANDS = 4096
+"""Items looked at for per-engine commands, which stand before the first task."""
 
 
 class Plan:
@@ -52,6 +58,8 @@ class Plan:
         files: Where its files will lie.
         slots: What this machine gives it.
         goes_on: It continues an earlier run's status file.
+        earlier: What earlier runs recorded, where this one resumes any.
+        has_compared: The whole list has been compared with that.
         notices: What was noticed on the way, for a person.
     """
 
@@ -63,15 +71,18 @@ class Plan:
         """
         self.options = options
         self.notices: list[str] = []
+        self.notify: Callable[[str], None] = self.notices.append
         self.slots: LocalSlots = local_slots(options, os.environ)
         self.notices += self.slots.notes
         self.files = new_files(options.prefix, options.task_file or "-")
         own = os.path.realpath(self.files.status)
         self.goes_on = own in [os.path.realpath(path) for path in options.resume_from]
-        if os.path.lexists(self.files.status) and not self.goes_on:
-            raise _taken(self.files)
+        if not self.goes_on:
+            _refuse_taken(self.files)
+        self._size = _size(self.files.status)
         self.source: Source = self._open_list()
         self.earlier: Earlier | None = None
+        self.has_compared = False
         if options.resume_from:
             self._compare_with_earlier()
 
@@ -95,7 +106,35 @@ class Plan:
         )
 
     def _warn(self, text: str) -> None:
-        self.notices.append(text)
+        self.notify(text)
+
+    def check_again(self) -> None:
+        """Look whether the status file is what it was when the plan was made.
+
+        Raises:
+            PrefixTaken: Another driver has written to it since.
+        """
+        if not self.goes_on:
+            _refuse_taken(self.files)
+        elif _size(self.files.status) != self._size:
+            raise PrefixTaken(
+                "another driver has added rows in this moment", where=self.files.status,
+                kept="nothing was started", do="resume once more",
+            )
+
+    def commands(self) -> dict[tuple[bool, int], PerEngine]:
+        """The list's per-engine commands by (START?, number); none where it is a stream."""
+        if self.options.task_file == "-":
+            return {}
+        source = self._open_again()
+        try:
+            items, _ = source.read(MOST_COMMANDS)
+        finally:
+            source.close()
+        return {(one.at_start, one.number): one for one in items if type(one) is PerEngine}
+
+    def _open_again(self) -> ListFile:
+        return ListFile(self.options.task_file or "", is_lenient=True, warn=lambda _: None)
 
     def _compare_with_earlier(self) -> None:
         from overnight.sources.earlier import Earlier
@@ -106,13 +145,12 @@ class Plan:
             options.resume_from, retry=options.retry, force=options.force_resume,
             by_text=options.by_text, own=self.files.status if self.goes_on else None,
         )
-        if options.task_file not in (None, "-") and self.earlier.row_count <= \
-                options.resume_check_limit:
-            again = ListFile(options.task_file or "", is_lenient=True, warn=lambda _: None)
-            try:
-                self.earlier.check(_tasks_of(again))
-            finally:
-                again.close()
+        if options.task_file != "-" and self.earlier.row_count <= options.resume_check_limit:
+            lines = _lines_of(options.task_file or "")
+            self.earlier.check(TaskReader().read_lines(lines, self.earlier.is_known))
+            self.has_compared = True
+            if options.by_text:
+                self.notices.append(self.earlier.matches())
         elif options.task_file != "-":
             self.notices.append(
                 f"{self.earlier.row_count} rows of earlier runs: the list is compared with them"
@@ -125,11 +163,12 @@ class Run:
     """A run that owns its prefix, from its files to its verdict."""
 
     def __init__(self, plan: Plan) -> None:
-        """Take the prefix and make the files.
+        """Take the prefix, find what outlived an earlier driver, and make the files.
 
         Raises:
-            PrefixTaken: Another driver has it.
-            OvernightError: A file cannot be made.
+            PrefixTaken: Another driver has the prefix, or has had it since the plan was made.
+            ResumeRefused: Tasks of an earlier driver may still run.
+            OvernightError: A file cannot be made. None is left half made.
         """
         self.plan = plan
         self.files = plan.files
@@ -140,34 +179,66 @@ class Run:
         try:
             self._lock.take()
             try:
-                self._make_files()
+                self._take_over()
             except BaseException:
                 self._lock.release()
                 raise
         except OSError as error:
             raise OvernightError(
-                f"the run's files cannot be made: {error.strerror}", where=self.files.prefix,
-                kept="nothing was started", do="choose another place with -p",
+                f"the run's files cannot be made: {error.strerror}",
+                where=error.filename or self.files.prefix, kept="nothing was started",
+                do="free space there, or choose another place with -p",
             ) from error
 
-    def _make_files(self) -> None:
-        options, files = self.plan.options, self.files
-        earlier = read_description(files) if self.plan.goes_on else None
-        self.generation = earlier.generation + 1 if earlier else 1
-        self._record = Record(
-            files, self.plan.slots.node, lambda flushed: self.driver.post(flushed),
-            goes_on=self.plan.goes_on, has_header=options.status_header,
+    def _take_over(self) -> None:
+        self.plan.check_again()
+        earlier = [RunFiles(prefix) for path in self.plan.options.resume_from
+                   if (prefix := prefix_of_status(os.path.realpath(path)))]
+        self.generation = 1 + max(map(_generation, earlier), default=0)
+        with _made_or_removed(self._paths()):
+            self._survivors = self._find_survivors(earlier)
+            self._make_files()
+
+    def _paths(self) -> list[str]:
+        """Files that are made before the first task; the status file is the last."""
+        files, logfile = self.files, self.plan.options.logfile
+        return [
+            files.engines, files.description, logfile or files.driver_log, files.utility_script,
+            files.engine_file, files.tasks, files.status,
+        ]
+
+    def _find_survivors(self, earlier: Sequence[RunFiles]) -> Survivors:
+        if not earlier:
+            return Survivors()
+        for files in earlier:
+            if files.prefix != self.files.prefix:
+                _refuse_while_driven(files)
+        from overnight.contexts.survivors import find_survivors
+
+        slots = self.plan.slots.count
+        return find_survivors(
+            self.files, earlier, self.plan.options.resume_from, self.plan.commands(),
+            lambda noted: self._setup(noted.rank, slots, noted.attach, noted.spools),
         )
-        self._log = RunLog(options.logfile or files.driver_log, options.loglevel)
-        _write_script(files.utility_script, script_text(files.prefix))
-        pack(files.engine_file)
+
+    def _make_files(self) -> None:
+        """Make them; a status file that is there says that all others are."""
+        options, files = self.plan.options, self.files
         kept = type(options)(**options.chosen())
         if options.task_file != "-":
             kept.task_file = os.path.realpath(options.task_file or "")
         kept.prefix = files.prefix
+        kept.resume_from = tuple(map(os.path.realpath, options.resume_from))
         Description(
             kept, os.getcwd(), self.generation, self.plan.source.total, self.started_at
         ).write(files)
+        self._log = RunLog(options.logfile or files.driver_log, options.loglevel)
+        _write_script(files.utility_script, script_text(files.prefix))
+        pack(files.engine_file)
+        self._record = Record(
+            files, self.plan.slots.node, lambda flushed: self.driver.post(flushed),
+            goes_on=self.plan.goes_on, has_header=options.status_header,
+        )
 
     @property
     def driver(self) -> Driver:
@@ -177,34 +248,31 @@ class Run:
         return self._driver
 
     def prepare(self, observers: Sequence[Observer]) -> Driver:
-        """Make the driver, with what outlived an earlier one.
-
-        Raises:
-            ResumeRefused: An engine of an earlier driver lives and does not answer.
-        """
+        """Make the driver."""
         plan = self.plan
         slots = plan.slots
-        log = LogObserver(self._log)
         context = LocalContext(self.files, slots.label, slots.node, slots.count)
-        prefixes = [prefix_of_status(os.path.realpath(path)) for path in plan.options.resume_from]
-        survivors = find_survivors(
-            [RunFiles(prefix) for prefix in prefixes if prefix], plan.options.resume_from,
-            lambda rank: self._setup(rank, slots.count),
-        ) if prefixes else Survivors()
         self._driver = Driver(
             self.scheduler, plan.source, self._record, [context], self._setup,
-            [log, *observers], self._measures_host, survivors,
+            [LogObserver(self._log), *observers], self._measures_host, self._survivors,
         )
         for notice in plan.notices:
             self._driver.tell("warning", notice)
+        plan.notify = lambda text: self.driver.tell("warning", text)
         return self._driver
 
     @property
     def _measures_host(self) -> bool:
         return self.plan.options.load is not None or self.plan.options.memfree is not None
 
-    def _setup(self, rank: int, slots: int) -> Setup:
+    def _setup(
+        self, rank: int, slots: int, attach: str | None = None,
+        spools: Sequence[str] | None = None,
+    ) -> Setup:
+        """How an engine runs the tasks; one that is taken over keeps its door and its spools."""
         options, files = self.plan.options, self.files
+        own = os.urandom(8).hex()  # of this engine alone
+        private = _private_directory()
         return Setup(
             run=files.run_id,
             name_tasks=name_tasks(options.task_file or "-"),
@@ -225,8 +293,8 @@ class Run:
             timeout_s=options.timeout,
             kill_after_s=options.kill_after,
             output_dir=self.output_dir,
-            spools=[files.spool(rank), f"{_private_directory()}/{files.run_id}_{rank}.spool"],
-            attach=f"{_private_directory()}/{os.urandom(8).hex()}.sock",
+            spools=list(spools or (files.spool(own), f"{private}/{own}.spool")),
+            attach=attach or f"{private}/{own}.sock",
             keep_reports_s=options.keep_reports,
         )
 
@@ -239,20 +307,24 @@ class Run:
         return f"{self.files.prefix}_print" if options.print else None
 
     def drive(self) -> Verdict:
-        """Run the list to its verdict, and leave the prefix as a finished run's."""
+        """Run the list to its verdict, and leave the prefix as a finished run's.
+
+        Where reports could not be recorded, the engines that keep them stay noted: the next
+        resume collects them.
+        """
         try:
-            return self.driver.run()
+            verdict = self.driver.run()
+            if verdict.ending != NO_RECORD:
+                self._tidy()
+            return verdict
         finally:
-            self._tidy()
+            self._lock.release()
 
     def _tidy(self) -> None:
-        """Remove what only a living run needs; engines that live on keep theirs."""
-        for path in (self.files.engines, self.files.engine_file):
-            try:
+        """Remove what only a living run needs, and what its rows make superfluous."""
+        for path in (self.files.engines, self.files.engine_file, *self._survivors.spools):
+            with suppress(OSError):
                 os.unlink(path)
-            except OSError:
-                continue
-        self._lock.release()
 
 
 def _policy(options: RunOptions) -> Policy:
@@ -265,21 +337,63 @@ def _policy(options: RunOptions) -> Policy:
     )
 
 
-def _tasks_of(source: ListFile) -> Iterator[Task]:
-    has_ended = False
-    while not has_ended:
-        items, has_ended = source.read(4096)
-        for item in items:
-            if type(item) is Task:
-                yield item
+def _lines_of(path: str) -> Iterator[bytes]:
+    """Lines of a file without their end, in memory a block at a time."""
+    with open(path, "rb", buffering=0) as file:
+        unfinished: list[bytes] = []
+        while block := file.read(BLOCK):
+            end = block.rfind(b"\n") + 1
+            if end:
+                yield from b"".join((*unfinished, block[: end - 1])).split(b"\n")
+                unfinished = []
+            unfinished.append(block[end:])
+        yield b"".join(unfinished)
 
 
-def _taken(files: RunFiles) -> PrefixTaken:
-    return PrefixTaken(
-        "the status file of an earlier run lies there", where=files.status,
-        kept="nothing was started, the file is untouched",
-        do=f"go on with that run by adding -r {files.status}, or choose another prefix with -p",
-    )
+def _refuse_taken(files: RunFiles) -> None:
+    if os.path.lexists(files.status):
+        raise PrefixTaken(
+            "the status file of an earlier run lies there", where=files.status,
+            kept="nothing was started, the file is untouched",
+            do=f"go on with that run by adding -r {files.status}, or choose another prefix"
+               " with -p",
+        )
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return -1
+
+
+def _generation(files: RunFiles) -> int:
+    """Of the last driver of a run; 0 where none of ours is known."""
+    description = read_description(files)
+    return description.generation if description else 0
+
+
+def _refuse_while_driven(files: RunFiles) -> None:
+    owner = read_owner(files.lock)
+    if owner is not None and not is_gone(owner):
+        raise ResumeRefused(
+            f"this run still goes on: process {owner['pid']} on {owner['host']}",
+            where=files.prefix, kept="nothing was started",
+            do="wait for its end, or stop it, and resume then",
+        )
+
+
+@contextmanager
+def _made_or_removed(paths: Sequence[str]) -> Iterator[None]:
+    """Whatever fails inside, of these files only those are left that were there before."""
+    new = [path for path in paths if not os.path.lexists(path)]
+    try:
+        yield
+    except BaseException:
+        for path in new:
+            with suppress(OSError):
+                os.unlink(path)
+        raise
 
 
 def _private_directory() -> str:
@@ -293,17 +407,18 @@ def _private_directory() -> str:
             if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() \
                     or found.st_mode & 0o077:
                 continue  # somebody else got there first, or left it open
+        except OSError:
+            continue  # an engine that needs it will say so
         return path
     return usual
 
 
 def _write_script(path: str, text: str) -> None:
     """The script, whole, executable by its owner alone."""
-    draft = f"{path}.{os.getpid()}"
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o700)
-    try:
-        os.write(fd, text.encode("utf-8", "surrogateescape"))
-        os.fchmod(fd, 0o700)
-    finally:
-        os.close(fd)
-    os.replace(draft, path)
+    draft = f"{path}.{os.urandom(4).hex()}"
+    with _made_or_removed([draft]):
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o700)
+        with open(fd, "wb") as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+            os.fchmod(fd, 0o700)
+        os.replace(draft, path)

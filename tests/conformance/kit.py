@@ -10,15 +10,30 @@ import pytest
 from tests.conformance.harness import OPTIONS_BY_NEED, Case
 
 
-def parameter(case: Any, name: str, reason: str | None) -> Any:
+def parameter(case: Any, name: str, reason: str | None, *marks: pytest.MarkDecorator) -> Any:
     """A parameter for one case, marked when there is a reason for it to wait."""
-    marks = [pytest.mark.later(reason)] if reason else []
-    return pytest.param(case, id=name, marks=marks)
+    waits = [pytest.mark.later(reason)] if reason else []
+    return pytest.param(case, id=name, marks=[*waits, *marks])
+
+
+def _calls_ps(case: Case) -> bool:
+    """Whether a script or a file of the case asks ps: not every small Debian has it."""
+    scripts = [step.script or "" for step in case.steps]
+    files = [path.read_text(errors="replace") for path in case.files.rglob("*") if path.is_file()]
+    return any("ps -" in text for text in [*scripts, *files])
 
 
 def parameters(cases: Iterable[Case], waiting: Mapping[str, str]) -> list[Any]:
-    """A parameter for each case, those that wait for a later part marked so."""
-    return [parameter(case, case.id, waiting.get(case.id)) for case in cases]
+    """A parameter for each case, with marks for what it needs and for what it waits."""
+    return [
+        parameter(
+            case,
+            case.id,
+            waiting.get(case.id),
+            *([pytest.mark.needs("ps")] if _calls_ps(case) else []),
+        )
+        for case in cases
+    ]
 
 
 def command_for(case: Case, command: str, plays_original: bool) -> str:

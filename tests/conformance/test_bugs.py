@@ -11,14 +11,11 @@ import pytest
 from tests.conformance.harness import default_command
 from tests.conformance.harness_story import NoEngine, Story, read_stories
 from tests.conformance.kit import must_be_empty, parameter
-from tests.conformance.waiting import BUG_AREAS, BUGS
+from tests.conformance.waiting import BUG_AREAS
 
-
-def _reason_to_wait(story: dict[str, Any]) -> str | None:
-    return BUGS.get(story["id"]) or BUG_AREAS.get(story["area"])
-
-
-STORIES = [parameter(story, story["id"], _reason_to_wait(story)) for story in read_stories()]
+STORIES = [
+    parameter(story, story["id"], BUG_AREAS.get(story["area"])) for story in read_stories()
+]
 
 
 @pytest.mark.slow

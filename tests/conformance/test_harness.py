@@ -18,8 +18,8 @@ from tests.conformance.harness import play, read_case, stable_name
 from tests.conformance.harness_checks import Evidence, holds, most_at_once
 from tests.conformance.harness_processes import MARK, marked
 from tests.conformance.harness_rows import field_fits, group_rows, parse_row, rows_difference
-from tests.conformance.harness_story import Story
-from tests.conformance.waiting import BUGS, CASES, MENDS
+from tests.conformance.harness_story import Story, read_stories
+from tests.conformance.waiting import BUG_AREAS, CASES, MENDS
 
 HERE = Path(__file__).parent
 SHA_OF_A = hashlib.sha256(b"a").hexdigest()
@@ -262,7 +262,9 @@ def test_a_program_that_is_still_there_at_the_end_fails_and_is_ended(tmp_path: P
 
 def test_a_process_left_behind_is_found_by_its_words(tmp_path: Path) -> None:
     check = {"no_process": {"marker": "sleep 612", "grace_s": 0.2}}
-    told = story(tmp_path, "setsid sleep 612 < /dev/null > /dev/null 2>&1 &", expect=[check])
+    leave = "setsid sleep 612 < /dev/null > /dev/null 2>&1 &"
+    until_it_sleeps = "until grep -qz '^612$' /proc/$!/cmdline; do :; done"
+    told = story(tmp_path, f"{leave}\n{until_it_sleeps}", expect=[check])
     assert len(told.play()) == 1
 
 
@@ -341,6 +343,10 @@ def test_a_task_that_starts_when_another_ends_does_not_overlap_it() -> None:
 
 
 def test_every_case_that_waits_exists() -> None:
-    for waiting, pattern in ((CASES, "cases/{}"), (MENDS, "mends/{}"), (BUGS, "bugs/{}.yaml")):
+    for waiting, folder in ((CASES, "cases"), (MENDS, "mends")):
         for name in waiting:
-            assert (HERE / pattern.format(name)).exists(), name
+            assert (HERE / folder / name).exists(), name
+
+
+def test_every_area_that_waits_has_cases() -> None:
+    assert set(BUG_AREAS) <= {told["area"] for told in read_stories()}

@@ -14,7 +14,6 @@ CASES = {
     "ctx-ssh": MANY_MACHINES,
     "dyn-S": MANY_MACHINES,
     "dyn-add": MANY_MACHINES,
-    "dyn-late": MANY_MACHINES,
     "kvs-class": PROGRAMS_DRIVE,
     "kvs-command": PROGRAMS_DRIVE,
     "kvs-info": PROGRAMS_DRIVE,
@@ -27,24 +26,16 @@ MENDS = {
     "mend-kvs-taskserver": PROGRAMS_DRIVE,
     "mend-kvs-taskserver2": PROGRAMS_DRIVE,
     "mend-limit": MANY_MACHINES,
-    "mend-mail": WATCHING,
 }
 
 BUG_AREAS = {
     "embed": PROGRAMS_DRIVE,
-    "gpu": MANY_MACHINES,
     "gpu-guard": QUEUE,
-    "mail": WATCHING,
     "nodelist": MANY_MACHINES,
     "nvidia-smi": QUEUE,
     "pool": MANY_MACHINES,
     "queue-control": QUEUE,
-    "queue-persist": QUEUE,
     "queue-run": QUEUE,
     "slurm": MANY_MACHINES,
     "web": WATCHING,
-}
-
-BUGS = {
-    "sl-one-host-down": MANY_MACHINES,
 }

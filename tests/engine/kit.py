@@ -111,6 +111,14 @@ class Driver:
         self.assign(*[attempt(id, command) for id, command in zip(ids, commands, strict=True)])
         return [self.report_of(id) for id in ids]
 
+    def assign_and_end(self, id: int) -> Report:
+        """Have a long task started and ended; its report."""
+        mark = f"started.{id}"
+        self.assign(attempt(id, f"touch {mark}; sleep 600 & wait; sleep 600"))
+        wait_until((Path(self.setup.cwd) / mark).exists, "a task to be ended runs")
+        self.end([id])
+        return self.report_of(id)
+
     def end(self, ids: Sequence[int] | None, reason: str = "test", **changes: object) -> None:
         mapping: dict[str, object] = {
             "ids": None if ids is None else list(ids), "reason": reason, "signal": 15,
@@ -223,16 +231,20 @@ def engine_file(folder: Path) -> str:
 @contextmanager
 def started(
     folder: Path, python: str = sys.executable, environment: dict[str, str] | None = None,
-    acknowledges: bool = True, **changes: object,
+    acknowledges: bool = True, through: Sequence[str] = (), **changes: object,
 ) -> Iterator[Started]:
-    """An engine in its own process; ended at the end, and looked for afterwards."""
+    """An engine in its own process; ended at the end, and looked for afterwards.
+
+    ``through`` is a command that becomes the one given to it.
+    """
     setup = setup_for(folder, **changes)
     ours, theirs = socket.socketpair()
     os.set_inheritable(theirs.fileno(), True)
     log = folder / "engine.log"
     writing = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    command = [*through, *engine_command(python, engine_file(folder), theirs.fileno())]
     pid = os.posix_spawn(
-        python, engine_command(python, engine_file(folder), theirs.fileno()),
+        command[0], command,
         os.environ if environment is None else environment,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import pytest
@@ -68,9 +69,10 @@ def test_what_precedes_the_magic_is_passed_over(noise: bytes, rest: bytes, step:
 
 def test_too_much_noise_breaks_the_link() -> None:
     finder = link.MagicFinder()
+    for _ in range(64):
+        assert finder.feed(b"x" * 1024) is None
     with pytest.raises(LinkBroken, match="no magic"):
-        for _ in range(70):
-            finder.feed(b"x" * 1024)
+        finder.feed(b"x" * 1024)
 
 
 def test_noise_of_exactly_the_limit_is_passed_over() -> None:
@@ -110,10 +112,8 @@ def test_a_control_payload_cut_anywhere_breaks_the_link(mapping: dict[str, objec
 
 @given(st.binary(max_size=200))
 def test_hostile_control_bytes_are_read_or_break_the_link(data: bytes) -> None:
-    try:
+    with contextlib.suppress(LinkBroken):
         assert isinstance(link.decode_control(data), dict)
-    except LinkBroken:
-        pass
 
 
 def test_nesting_without_end_breaks_the_link_and_not_the_stack() -> None:

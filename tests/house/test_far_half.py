@@ -5,7 +5,6 @@ It is what an engine consists of, and it lands on nodes whose Python is not ours
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tomllib
 from fnmatch import fnmatch
@@ -13,16 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.source_tree import SOURCE, below, closure, imports_of, is_ours, modules
+from overnight.driver.package import FAR_HALF, pack
+from tests.house.source_tree import SOURCE, closure, imports_of, is_ours, modules
 from tests.interpreters import find_interpreter
 
 OLDEST = (3, 9)
-
-# Folders and modules the far half may consist of, below the package.
-MEMBERS = (
-    "core.engine", "core.guard", "engine", "errors", "formats.environment", "formats.link",
-    "formats.nvidia", "formats.rows", "guard", "model", "net.link",
-)  # fmt: skip
 
 # Those with an underscore are what the public ones wrap; they are there from 3.9 to the newest,
 # and an engine that imports them alone starts several milliseconds earlier.
@@ -34,21 +28,11 @@ ALLOWED_FOREIGN = {
     "subprocess", "sys", "tempfile", "threading", "time", "zlib",
 }  # fmt: skip
 
-FAR_HALF = sorted(closure(below("engine")) | set(below(*MEMBERS)))
+ENTRY = "overnight.engine.main"
 
 
-def _is_package_init(module: str) -> bool:
-    return modules()[module].name == "__init__.py"
-
-
-def test_an_engine_reaches_no_module_outside_the_far_half() -> None:
-    members = set(below(*MEMBERS))
-    outside = {
-        module
-        for module in closure(below("engine"))
-        if module not in members and not _is_package_init(module)
-    }
-    assert outside == set()
+def test_the_engine_file_holds_what_an_engine_reaches_and_nothing_else() -> None:
+    assert sorted(FAR_HALF) == sorted(closure([ENTRY]))
 
 
 @pytest.mark.parametrize("module", FAR_HALF)
@@ -71,18 +55,11 @@ def test_ruff_holds_every_far_module_to_the_oldest_python() -> None:
     assert set(targets.values()) == {"py39"}
 
 
-def _copy_far_half(folder: Path) -> None:
-    for module in FAR_HALF:
-        path = modules()[module].relative_to(SOURCE)
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(SOURCE / path, folder / path)
-
-
 @pytest.mark.needs("python3.9")
-def test_every_far_module_is_imported_by_the_oldest_python_alone(tmp_path: Path) -> None:
-    _copy_far_half(tmp_path)
-    imports = [f"import {module}" for module in FAR_HALF if not module.endswith("__main__")]
-    script = "\n".join([f"import sys; sys.path.insert(0, {str(tmp_path)!r})", *imports])
+def test_the_oldest_python_takes_every_module_of_the_engine_file(tmp_path: Path) -> None:
+    engine_file = str(tmp_path / "run_engine.pyz")
+    pack(engine_file)
+    script = f"import sys; sys.path.insert(0, {engine_file!r}); import {', '.join(FAR_HALF)}"
     tried = subprocess.run(
         [str(find_interpreter(OLDEST)), "-I", "-S", "-W", "error", "-c", script],
         capture_output=True,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from math import nan
 
 from overnight import __version__
-from overnight.driver.log import LEVELS
 from overnight.errors import UsageError
 from overnight.model.options import RunOptions
+from overnight.observers.runlog import LEVELS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 NOT_THERE_YET = {
@@ -24,20 +26,50 @@ NOT_THERE_YET = {
 """Options whose part is not built yet: refused, rather than half working."""
 
 
+CONTRACT = (
+    "--context-task-limit", "--cpusPerTask", "--env-resource", "--exit-code", "--fail-fast",
+    "--fill", "--force-resume", "--gpu", "--help", "--kvsserver", "--label", "--logfile",
+    "--loglevel", "--mailFreq", "--mailTo", "--no-retire", "--prefix", "--resume-from",
+    "--retire-cmd", "--retry", "--ssh-node", "--startup-only", "--status-header",
+    "--taskcommand", "--taskserver", "--tasksPerNode", "--use-address", "--version", "--web",
+)
+"""disBatch's own long options: what is short for one of them there is so here."""
+
+SHUFFLE = "--shuffle"
+ANY_SEED = "any"
+
+
 def positive(text: str) -> int:
     """A whole number above zero."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above zero")
-    return number
+    return _whole(text, least=1)
 
 
 def count(text: str) -> int:
     """A whole number, zero included."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below zero")
+    return _whole(text, least=0)
+
+
+def _whole(text: str, least: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
     return number
+
+
+def seed(text: str) -> int:
+    """What --shuffle starts from; below zero for one that is chosen when the run starts."""
+    return -1 if text == ANY_SEED else count(text)
+
+
+def _number(text: str) -> float:
+    """A number; one that is within no bounds where the text is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return nan
 
 
 def seconds(text: str) -> float:
@@ -48,9 +80,11 @@ def seconds(text: str) -> float:
     """
     units = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
     unit = units.get(text[-1:].lower())
-    number = float(text[:-1] if unit else text) * (unit or 1.0)
+    number = _number(text[:-1] if unit else text) * (unit or 1.0)
     if not 0 <= number < 1e12:
-        raise argparse.ArgumentTypeError(f"{text} is not a duration")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a duration: seconds, or a number with s, m, h or d behind it"
+        )
     return number
 
 
@@ -63,18 +97,64 @@ def size(text: str) -> int:
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     bare = text.upper().removesuffix("B")
     unit = units.get(bare[-1:])
-    number = float(bare[:-1] if unit else bare) * (unit or 1)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a size")
+    number = _number(bare[:-1] if unit else bare) * (unit or 1)
+    if not 0 <= number < 1e18:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a size: bytes, or a number with K, M, G or T behind it"
+        )
     return int(number)
 
 
 def cores(text: str) -> float:
     """Cores a task uses: a number above zero, perhaps a fraction."""
-    number = float(text)
+    number = _number(text)
     if not 0 < number < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of cores above zero")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of cores above zero")
     return number
+
+
+def load(text: str) -> float:
+    """Processes that are running or want to."""
+    number = _number(text)
+    if not 0 <= number < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a load, a number of at least 0")
+    return number
+
+
+def parse(
+    parser: argparse.ArgumentParser, arguments: Sequence[str], is_compatible: bool
+) -> argparse.Namespace:
+    """Read a command line; options may stand behind the list of tasks.
+
+    Raises:
+        SystemExit: It does not parse (2), or only help or the version was wanted.
+    """
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    options = [_spelt_out(one, is_compatible) for one in arguments[:end]]
+    lists = [_as_path(one) for one in arguments[end + 1:]]
+    return parser.parse_intermixed_args([*options, *lists])
+
+
+def _as_path(name: str) -> str:
+    """A list's name that cannot be taken for an option: argparse forgets "--" on its way."""
+    return f"./{name}" if name.startswith("-") and name != "-" else name
+
+
+def _spelt_out(argument: str, is_compatible: bool) -> str:
+    """The argument with its option written so that it can be read in one way only.
+
+    For disBatch a name that is short for one of its own options means that, also where one
+    of ours begins alike. A seed for --shuffle stands behind "=": what follows the option
+    with a blank is the list.
+    """
+    name, equals, value = argument.partition("=")
+    if not name.startswith("--"):
+        return argument
+    if is_compatible:
+        meant = [option for option in CONTRACT if option.startswith(name)]
+        return meant[0] + equals + value if len(meant) == 1 else argument
+    is_bare_shuffle = len(name) > len("--s") and SHUFFLE.startswith(name) and not equals
+    return f"{SHUFFLE}={ANY_SEED}" if is_bare_shuffle else argument
 
 
 def add_arguments(parser: argparse.ArgumentParser, is_compatible: bool) -> None:
@@ -195,11 +275,11 @@ def _add_ours(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("when tasks start")
     group.add_argument("--delay", type=seconds, default=0.0, metavar="T",
                        help="least time between two starts")
-    group.add_argument("--load", type=float, metavar="X",
+    group.add_argument("--load", type=load, metavar="X",
                        help="start nothing above this load")
     group.add_argument("--memfree", type=size, metavar="SIZE",
                        help="start nothing below this much free memory (500M, 2G)")
-    group.add_argument("--shuffle", nargs="?", type=count, const=-1, metavar="SEED",
+    group.add_argument(SHUFFLE, nargs="?", type=seed, const=-1, metavar="SEED",
                        help="start tasks in random order, within barriers")
     group = parser.add_argument_group("output and screen")
     group.add_argument("--output", metavar="DIR",
@@ -279,8 +359,8 @@ def _check_pairs(parsed: argparse.Namespace) -> None:
         raise UsageError("--jobs counts slots here, -s HOST:COUNT counts them per host: give one")
     if getattr(parsed, "print", False) and getattr(parsed, "json", False):
         raise UsageError("--print and --json both write to standard output: give one")
-    if parsed.retry and not parsed.resume_from:
-        return  # as with disBatch, -R alone does nothing
+    if getattr(parsed, "shuffle", None) is not None and parsed.taskfile == "-":
+        raise UsageError("--shuffle needs a list in a file: standard input is run as it comes")
     if parsed.force_resume and parsed.by_text:
         raise UsageError("--force-resume goes by number alone, --by-text by text alone: give one")
 

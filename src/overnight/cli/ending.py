@@ -44,11 +44,29 @@ def closing_text(
         rerun = rerun_command(files.status)
         parts.append(summary_text(summary, rerun, _clock, colour=colour).rstrip("\n"))
     if verdict.ending != v.COMPLETE:
-        reason = f": {verdict.reason}" if verdict.reason else ""
+        # What was found in a list has been said already, at its length.
+        reason = f": {verdict.reason}" if verdict.reason and verdict.error is None else ""
         parts.append(f"{WORDS[verdict.ending]}{reason}.")
-    if verdict.has_tasks_left:
+    if verdict.ending == v.NO_RECORD:
+        parts.append("Reports that could not be recorded are kept. Once there is room, collect them"
+                     f" and go on with:\n  {resume_command(files)}")
+    elif verdict.has_tasks_left:
         parts.append(f"Tasks are left. Go on with:\n  {resume_command(files)}")
     return "\n".join(parts)
+
+
+def all_done_text(count: int, verdict: Verdict, files: RunFiles) -> str:
+    """What a resume says that found nothing to do."""
+    if not verdict.has_failures:
+        return f"Nothing is left to run: all {_tasks(count)} had been done before."
+    return (
+        f"Nothing is left to run: all {_tasks(count)} had been run before, and not all of them"
+        f" ended well. Run the failed ones again:\n  {rerun_command(files.status)}"
+    )
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count:,} tasks"
 
 
 def resume_command(files: RunFiles) -> str:

@@ -23,7 +23,7 @@ def compatible_status(verdict: Verdict, *, counts_failures: bool) -> int:
         verdict: How the run ended.
         counts_failures: ``-e`` was given.
     """
-    if verdict.signal:
+    if verdict.signal and verdict.ending != v.NO_RECORD:
         return BY_SIGNAL + verdict.signal
     if verdict.ending in (v.REFUSED, v.FAIL_FAST, v.MAX_FAILURES, v.NO_RESOURCES, v.NO_RECORD):
         return FAILED

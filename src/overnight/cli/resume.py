@@ -6,7 +6,9 @@ import argparse
 import glob
 import os
 
+from overnight.cli.arguments import positive
 from overnight.cli.run import run
+from overnight.core.summary.rerun import shell_word
 from overnight.driver.describe import ENDING, read_description
 from overnight.errors import ResumeRefused
 from overnight.model.run import RunFiles, prefix_of_status
@@ -25,9 +27,10 @@ def main(arguments: Sequence[str]) -> int:
                         help="prefix of the run, its status file, or a folder"
                              " (default: the last run in this folder)")
     parser.add_argument("-R", "--retry", action="store_true", help="the failed ones too")
-    parser.add_argument("--force-resume", action="store_true", help="go by the task id alone")
-    parser.add_argument("--by-text", action="store_true", help="go by the text alone")
-    parser.add_argument("-j", "--jobs", type=int, metavar="N", help="slots on this machine")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--force-resume", action="store_true", help="go by the task id alone")
+    way.add_argument("--by-text", action="store_true", help="go by the text alone")
+    parser.add_argument("-j", "--jobs", type=positive, metavar="N", help="slots on this machine")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
     parsed = parser.parse_args(arguments)
     files = find_run(parsed.run)
@@ -36,26 +39,44 @@ def main(arguments: Sequence[str]) -> int:
         raise ResumeRefused(
             "how this run was started is not known", where=files.description,
             kept="nothing was started",
-            do=f"name the list: overnight run -r {files.status} -p {files.prefix} LIST",
+            do=f"name the list: overnight run {_again(files)} LIST",
         )
     options = description.options
     if options.task_file == "-":
         raise ResumeRefused(
             "its tasks came from standard input, which cannot be read again",
             where=files.prefix, kept="nothing was started",
-            do=f"feed them again: ... | overnight run -r {files.status} -p {files.prefix} -",
+            do=f"feed them again: ... | overnight run {_again(files)} -",
         )
     options.prefix = files.prefix
-    options.resume_from = (files.status,)
+    # Files of earlier runs count on: their tasks need not all have rows here yet.
+    others = (path for path in options.resume_from if path != files.status)
+    options.resume_from = (files.status, *others)
     options.retry = parsed.retry
-    options.force_resume = parsed.force_resume
-    options.by_text = parsed.by_text
+    if parsed.force_resume or parsed.by_text:
+        options.force_resume, options.by_text = parsed.force_resume, parsed.by_text
     if parsed.jobs is not None:
         options.jobs, options.ssh_node = parsed.jobs, ()
     options.quiet = options.quiet or parsed.quiet
     options.is_compatible = False
-    os.chdir(description.cwd)
+    _enter(description.cwd, files)
     return run(options)
+
+
+def _again(files: RunFiles) -> str:
+    return f"-r {shell_word(files.status)} -p {shell_word(files.prefix)}"
+
+
+def _enter(folder: str, files: RunFiles) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise ResumeRefused(
+            f"its tasks ran in {folder}, which cannot be entered: {error.strerror}",
+            where=files.prefix, kept="nothing was started",
+            do="make that folder again, or name the list where you are: overnight run"
+               f" {_again(files)} LIST",
+        ) from error
 
 
 def find_run(name: str | None) -> RunFiles:

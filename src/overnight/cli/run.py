@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 
 from overnight.cli.arguments import add_arguments, options_of, version_text
-from overnight.cli.exit_status import compatible_status, own_status
+from overnight.cli.exit_status import OK, compatible_status, own_status
+from overnight.core.verdict import COMPLETE
 from overnight.errors import UsageError
 
 TYPE_CHECKING = False
@@ -15,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TextIO
 
+    from overnight.cli.interrupts import Interrupts
     from overnight.core.verdict import Verdict
     from overnight.model.options import RunOptions
     from overnight.observers.jsonlines import JsonObserver
     from overnight.observers.progress import ProgressObserver
-    from overnight.ports import Observer
-    from overnight.watch.screen import Screen
+    from overnight.ports import Observer, Screen
     from overnight.wiring import Plan, Run
 
 NO_TASKS = "No tasks to run."
@@ -73,24 +75,30 @@ def _ask_for_help_as_disbatch_does(
 
 def run(options: RunOptions, *, detaches: bool = False) -> int:
     """Run a list with these options; returns the exit status."""
+    from overnight.cli.interrupts import Interrupts
     from overnight.wiring import Plan, Run
 
+    interrupts = Interrupts(
+        say, is_compatible=options.is_compatible, grace_s=options.kill_after,
+        is_in_slurm="SLURM_JOB_ID" in os.environ,
+    )
     plan = Plan(options)
+    interrupts.hold()
     if detaches:
         from overnight.cli.detach import detach
 
-        if (status := detach(plan.files)) is not None:
+        if (status := detach(options, plan.files)) is not None:
             return status
-    started = Run(plan)
+    show = Showing(plan, Run(plan))
     if detaches:
         from overnight.cli.detach import let_go
 
         let_go()
-    show = Showing(plan, started)
-    verdict = show.drive()
-    if options.is_compatible:
-        return compatible_status(verdict, counts_failures=options.exit_code)
-    return own_status(verdict)
+    verdict = show.drive(interrupts)
+    status = show.status(verdict)
+    interrupts.leave(status)
+    show.say_verdict(verdict)
+    return status
 
 
 class Showing:
@@ -104,18 +112,28 @@ class Showing:
         self._progress: ProgressObserver | None = None
         self._screen: Screen | None = None
 
-    def drive(self) -> Verdict:
-        """Run to the verdict and say how it was."""
-        from overnight.cli.interrupts import Interrupts
-
+    def drive(self, interrupts: Interrupts) -> Verdict:
+        """Run to the verdict; signals are stops of it meanwhile."""
         driver = self._run.prepare(self._observers())
-        Interrupts(
-            driver, self._say, is_compatible=self._options.is_compatible,
-            grace_s=self._options.kill_after,
-        )
-        verdict = self._run.drive()
-        self._say_verdict(verdict)
-        return verdict
+        interrupts.drive(driver)
+        gc.freeze()
+        gc.enable()
+        return self._run.drive()
+
+    def status(self, verdict: Verdict) -> int:
+        """What the command ends with."""
+        options = self._options
+        if self._found_all_done(verdict) and not options.exit_code:
+            return OK
+        if options.is_compatible:
+            return compatible_status(verdict, counts_failures=options.exit_code)
+        return own_status(verdict)
+
+    def _found_all_done(self, verdict: Verdict) -> bool:
+        """Whether a resume met a finished run: nothing of the list had to be started."""
+        counts = self._run.scheduler.counts
+        ran = counts.done or counts.failed or counts.cut
+        return verdict.ending == COMPLETE and bool(counts.skipped) and not ran
 
     # -- while it runs ------------------------------------------------------------------
 
@@ -140,6 +158,8 @@ class Showing:
             from overnight.watch.screen import open_screen
 
             self._screen = open_screen(sys.stderr)
+        else:
+            observers.append(Voice())
         if self._screen is not None or not options.is_compatible:
             from overnight.observers.progress import ProgressObserver
 
@@ -148,8 +168,6 @@ class Showing:
                 self._run.scheduler, self._screen, lambda: source.total
             )
             observers.append(self._progress)
-        else:
-            observers.append(Voice())
         return observers
 
     def _shows_screen(self) -> bool:
@@ -157,32 +175,33 @@ class Showing:
             return False
         return not self._options.is_compatible or sys.stderr.isatty()
 
-    def _say(self, text: str) -> None:
-        if self._screen is not None:
-            self._screen.say(text)
-        else:
-            say(text)
-
     # -- at its end ---------------------------------------------------------------------
 
-    def _say_verdict(self, verdict: Verdict) -> None:
-        from overnight.cli.ending import closing_text, facts
+    def say_verdict(self, verdict: Verdict) -> None:
+        """Say how it was."""
+        from overnight.cli.ending import all_done_text, closing_text, facts
 
-        counts = self._run.scheduler.counts
+        counts, files = self._run.scheduler.counts, self._run.files
         if verdict.error is not None:
             say(str(verdict.error))
+        earlier = self._plan.earlier
+        if earlier is not None and self._options.by_text and not self._plan.has_compared:
+            say(earlier.matches())
         is_empty = not (counts.done or counts.failed or counts.skipped or counts.cut)
-        if verdict.ending == "complete" and is_empty:
+        if verdict.ending == COMPLETE and is_empty:
             say(NO_TASKS)
+        elif self._found_all_done(verdict):
+            if not self._options.quiet:
+                say(all_done_text(counts.skipped, verdict, files))
         elif self._progress is not None and not self._options.quiet:
-            say(closing_text(self._progress.summary, verdict, self._run.files,
+            say(closing_text(self._progress.summary, verdict, files,
                              colour=_has_colour(sys.stderr)))
-        elif verdict.has_tasks_left or verdict.ending != "complete":
-            say(closing_text(None, verdict, self._run.files, colour=False))
+        elif verdict.has_tasks_left or verdict.ending != COMPLETE:
+            say(closing_text(None, verdict, files, colour=False))
         if self._options.is_compatible and self._options.exit_code and verdict.has_failures:
             say(SOME_FAILED)
         if self._json is not None and self._progress is not None:
-            self._json.finish(facts(self._progress.summary, verdict, self._run.files))
+            self._json.finish(facts(self._progress.summary, verdict, files))
 
 
 class Voice:

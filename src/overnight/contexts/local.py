@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 
-from overnight.contexts.survivors import note_engine
+from overnight.contexts.noted import engine_of, note
 from overnight.errors import NoResources
 from overnight.guard.sweep import end_marked
 
@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from overnight.core.events import KeptReports
     from overnight.model.messages import Setup
     from overnight.model.run import RunFiles
 
@@ -42,6 +43,11 @@ class LocalEngine:
         """End its process now. It is a child not yet reaped: its number is its own."""
         if not self.is_gone():
             os.kill(self.pid, signal.SIGKILL)
+
+    def reports_left(self) -> Sequence[KeptReports]:
+        """None: it has had no other driver. Its process is ended if need be."""
+        self.end()
+        return ()
 
     def prove_ended(self) -> None:
         """End whatever it had started and wait for that, after its own end."""
@@ -72,26 +78,36 @@ class LocalContext:
         """
         setup = make_setup(self.slots)
         ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                pid = self._spawn(theirs, setup.rank)
+            except OSError as error:
+                ours.close()
+                raise NoResources(
+                    f"the engine on this machine could not be started: {error.strerror}",
+                    where=error.filename or sys.executable,
+                ) from error
+        engine = LocalEngine(pid, ours, setup, self._node)
         try:
-            os.set_inheritable(theirs.fileno(), True)
-            log = self._files.engine_log(self.label, self._node, setup.rank)
-            pid = os.posix_spawn(
-                sys.executable,
-                [sys.executable, "-I", "-S", self._files.engine_file,
-                 "engine", "--fd", str(theirs.fileno())],
-                dict(callers_environment()),
-                file_actions=_streams(log),
-            )
+            note(self._files, engine_of(pid, setup, self._node))
         except OSError as error:
-            ours.close()
+            engine.end()  # nobody would find it again; it has nothing to do yet
+            os.close(engine.read_fd)
             raise NoResources(
-                f"the engine on this machine could not be started: {error.strerror}",
-                where=sys.executable,
+                f"the engine on this machine cannot be noted: {error.strerror}",
+                where=self._files.engines,
             ) from error
-        finally:
-            theirs.close()
-        note_engine(self._files, pid, setup, self._node)
-        return [LocalEngine(pid, ours, setup, self._node)]
+        return [engine]
+
+    def _spawn(self, theirs: socket.socket, rank: int) -> int:
+        os.set_inheritable(theirs.fileno(), True)
+        return os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", "-S", self._files.engine_file,
+             "engine", "--fd", str(theirs.fileno())],
+            dict(callers_environment()),
+            file_actions=_streams(self._files.engine_log(self.label, self._node, rank)),
+        )
 
 
 def _streams(log: str) -> list[tuple[int, int, str, int, int] | tuple[int, int, int]]:

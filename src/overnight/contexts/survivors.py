@@ -1,198 +1,231 @@
-"""Engines that outlive their driver: how they are noted, found again and collected.
+"""What outlived earlier drivers of a run: engines that live on, and what others wrote down.
 
-Before an engine gets its first task, a line in ``<prefix>_engines.json`` names its
-process and where it listens while it is alone. A later driver of the run connects to
-those that live, and reads the spools of those that have left.
+A driver that resumes connects to the engines that live, proves that nothing runs any more
+of those that do not, and reads the spools of those. An engine it cannot ask about stops
+the resume: its tasks may still run, and none may run twice at once.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import time
 
+from overnight.contexts.noted import note_again, noted_engines
 from overnight.core.events import KeptReports
-from overnight.driver.loop import Survivors
+from overnight.core.recorded import Recorded, key
 from overnight.errors import LinkBroken, ResumeRefused
 from overnight.formats.spool import parse_spool
-from overnight.formats.statusfile import read_rows
-from overnight.guard.processes import boot_id, process_identity
-from overnight.guard.sweep import end_marked, is_same_process
+from overnight.formats.statusfile import parse_row
+from overnight.guard.sweep import end_marked
+from overnight.ports import Survivors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any
 
-    from overnight.model.attempt import Attempt
+    from overnight.contexts.noted import NotedEngine
+    from overnight.core.recorded import Commands, Key
+    from overnight.formats.spool import Spooled
     from overnight.model.messages import Setup
-    from overnight.model.report import Report
     from overnight.model.run import RunFiles
 
 ANSWER_WITHIN_S = 15.0
 LOOK_EVERY_S = 0.02
-BLOCK = 1 << 20
 NO_ENGINE = -1
-
-
-def note_engine(files: RunFiles, pid: int, setup: Setup, node: str) -> None:
-    """Write down how a later driver finds this engine.
-
-    Raises:
-        OSError: It cannot be written; the engine must not get a task then.
-    """
-    start, boot = process_identity(pid)
-    line = json.dumps({
-        "pid": pid, "start": start, "boot": boot, "host": os.uname().nodename, "node": node,
-        "run": setup.run, "rank": setup.rank, "attach": setup.attach, "spools": setup.spools,
-    })
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    fd = os.open(files.engines, flags, 0o644)
-    try:
-        os.write(fd, line.encode() + b"\n")
-    finally:
-        os.close(fd)
+SIGKILL = 9
 
 
 class AttachedEngine:
     """An engine of an earlier driver, connected again."""
 
-    def __init__(self, link: socket.socket, noted: dict[str, Any], setup: Setup) -> None:
+    def __init__(
+        self, link: socket.socket, noted: NotedEngine, setup: Setup,
+        read_kept: Callable[[NotedEngine], Sequence[KeptReports]],
+    ) -> None:
+        """Take over a connection.
+
+        Args:
+            link: To the engine; it has said nothing yet.
+            noted: Who it is.
+            setup: What it will be told.
+            read_kept: Reads what an engine that is gone has left in its spools.
+        """
         self.setup = setup
-        self.node = str(noted["node"])
+        self.node = noted.node
         self.read_fd = self.write_fd = link.detach()
         self._noted = noted
+        self._read_kept = read_kept
 
     def is_gone(self) -> bool:
         """Whether its process has ended."""
-        return not _lives(self._noted)
+        return not self._noted.lives()
 
     def end(self) -> None:
         """End its process now, if it is still the one that was noted."""
-        if _lives(self._noted):
-            os.kill(int(self._noted["pid"]), 9)
+        if self._noted.lives():
+            os.kill(self._noted.pid, SIGKILL)
+
+    def reports_left(self) -> Sequence[KeptReports]:
+        """What it kept: it left, or died, before it could say so on its link.
+
+        Raises:
+            ResumeRefused: It lives on: it has another driver, which is not older than this.
+        """
+        give_up_at = time.monotonic() + ANSWER_WITHIN_S
+        while self._noted.lives():
+            if time.monotonic() > give_up_at:
+                raise _unwilling(self._noted)
+            time.sleep(LOOK_EVERY_S)
+        return self._read_kept(self._noted)
 
     def prove_ended(self) -> None:
         """End whatever it had started and wait for that."""
-        while _lives(self._noted):
+        while self._noted.lives():
             time.sleep(LOOK_EVERY_S)
         _end_left_behind(self._noted)
+        if self.setup.run != self._noted.run:
+            end_marked(self.setup.run, self.setup.rank)
 
 
 def find_survivors(
-    runs: Sequence[RunFiles], status_files: Sequence[str], make_setup: Callable[[int], Setup]
+    own: RunFiles, runs: Sequence[RunFiles], status_files: Sequence[str], commands: Commands,
+    make_setup: Callable[[NotedEngine], Setup],
 ) -> Survivors:
-    """What is left of these runs' drivers.
+    """What is left of these runs' drivers. What is found is noted for the driver after this one.
 
     Args:
-        runs: Earlier drivers' runs.
+        own: Files of the run that takes them over; their prefix is the caller's.
+        runs: Earlier drivers' runs, ``own`` among them where it is gone on with.
         status_files: Where their rows are: what has one already is not taken again.
-        make_setup: The settings for an engine with this rank.
+        commands: Per-engine commands of the list, for rows of those that ran meanwhile.
+        make_setup: The settings for an engine that is taken over.
 
     Raises:
-        ResumeRefused: An engine lives and does not answer: its tasks may still run.
+        ResumeRefused: An engine or a driver may still run tasks of these runs.
     """
-    engines, kept = [], []
-    for files in runs:
-        for noted in _noted_engines(files):
-            link = _connect(noted)
-            if link is not None:
-                engines.append(AttachedEngine(link, noted, make_setup(int(noted["rank"]))))
-            else:
-                kept += list(_kept_by(noted))
-    if not engines and not kept:
+    living, gone = [], []
+    for noted in _noted_in(runs):
+        link = _connect(noted)
+        if link is None:
+            gone.append(noted)
+        else:
+            living.append((link, noted))
+    spooled = [noted for noted in gone if any(map(os.path.exists, noted.spools))]
+    _note_what_is_left(own, [*(noted for _, noted in living), *spooled])
+    if not living and not spooled:
         return Survivors()
-    recorded = set(_recorded_attempts(status_files))
-    events = [
-        KeptReports(NO_ENGINE, 0, new, node, rank)
-        for pairs, node, rank in kept
-        if (new := [pair for pair in pairs if _key(pair[1]) not in recorded])
-    ]
-    return Survivors(engines, events, lambda attempt, report: _key(report) in recorded)
+    recorded = Recorded(frozenset(_keys_in(status_files)), commands)
+    spools = Spools(recorded)
+    return Survivors(
+        [AttachedEngine(link, noted, make_setup(noted), spools.read) for link, noted in living],
+        [event for noted in spooled for event in spools.read(noted)],
+        recorded, [path for noted in spooled for path in noted.spools],
+    )
 
 
-def spools_of(runs: Sequence[RunFiles]) -> list[str]:
-    """Spool files of engines that have left: to be removed once their rows are durable."""
-    return [
-        path for files in runs for noted in _noted_engines(files) if not _lives(noted)
-        for path in noted["spools"] if os.path.exists(path)
-    ]
+class Spools:
+    """Reads what engines kept, without what has a row already."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self._recorded = recorded
+
+    def read(self, noted: NotedEngine) -> list[KeptReports]:
+        """What this engine left in its spools.
+
+        Raises:
+            ResumeRefused: One cannot be read.
+        """
+        return [self._kept(_read_spool(path), noted)
+                for path in noted.spools if os.path.exists(path)]
+
+    def _kept(self, spooled: Spooled, noted: NotedEngine) -> KeptReports:
+        recorded = self._recorded
+        return KeptReports(
+            NO_ENGINE, 0, [pair for pair in spooled.kept if not recorded.has(pair[1])],
+            noted.node, noted.rank,
+            [(recorded.command(at_start, report.task_id), report)
+             for at_start, report in spooled.commands if not recorded.has(report)],
+        )
 
 
-def _noted_engines(files: RunFiles) -> list[dict[str, Any]]:
-    try:
-        with open(files.engines, encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except FileNotFoundError:
-        return []
-    noted = []
-    for line in lines:
-        try:
-            noted.append(json.loads(line))
-        except ValueError:
-            continue  # torn: its engine had got no task yet
-    here = os.uname().nodename
-    return [one for one in noted if one["host"] == here]
+def _noted_in(runs: Sequence[RunFiles]) -> Iterator[NotedEngine]:
+    """Engines of all these runs, each process once."""
+    seen = set()
+    for files in runs:
+        for noted in noted_engines(files):
+            if not noted.is_here:
+                raise _elsewhere(noted, files)
+            identity = (noted.pid, noted.start, noted.boot, noted.run)
+            if identity not in seen:
+                seen.add(identity)
+                yield noted
 
 
-def _lives(noted: dict[str, Any]) -> bool:
-    return noted["boot"] == boot_id() and is_same_process(int(noted["pid"]), int(noted["start"]))
+def _elsewhere(noted: NotedEngine, files: RunFiles) -> ResumeRefused:
+    return ResumeRefused(
+        f"an engine of this run was on {noted.host} (process {noted.pid}), and from here nobody"
+        " can tell whether its tasks still run", where=files.engines,
+        kept="nothing was started",
+        do=f"resume on {noted.host}; or, if you know that nothing of it runs there, remove"
+           " that file",
+    )
 
 
-def _connect(noted: dict[str, Any]) -> socket.socket | None:
-    """A connection to the engine, or None once it is sure to be gone."""
+def _note_what_is_left(own: RunFiles, left: Sequence[NotedEngine]) -> None:
+    """Should this driver be killed too, the next one finds no less, and nothing settled."""
+    if left or noted_engines(own):
+        note_again(own, left)
+
+
+def _connect(noted: NotedEngine) -> socket.socket | None:
+    """A connection to the engine, or None once it is sure that nothing of it runs."""
     give_up_at = time.monotonic() + ANSWER_WITHIN_S
-    while _lives(noted):
+    while noted.lives():
         link = socket.socket(socket.AF_UNIX)
         try:
-            link.connect(noted["attach"])
+            link.connect(noted.attach)
             return link
         except OSError:
             link.close()
         if time.monotonic() > give_up_at:
-            raise ResumeRefused(
-                f"an engine of this run lives (process {noted['pid']}) and does not answer",
-                where=noted["attach"], kept="nothing was started; its tasks may still run",
-                do="wait for it, or end that process, and resume again",
-            )
+            raise _unwilling(noted)
         time.sleep(LOOK_EVERY_S)
     _end_left_behind(noted)
     return None
 
 
-def _end_left_behind(noted: dict[str, Any]) -> None:
+def _unwilling(noted: NotedEngine) -> ResumeRefused:
+    return ResumeRefused(
+        f"an engine of this run lives (process {noted.pid}) and does not answer",
+        where=noted.attach, kept="nothing was started; its tasks may still run",
+        do="wait for it, or end that process, and resume again",
+    )
+
+
+def _end_left_behind(noted: NotedEngine) -> None:
     """An engine that was killed may have left tasks: they must not run beside their rerun."""
-    if noted["boot"] == boot_id():
-        end_marked(noted["run"], int(noted["rank"]), engine_pid=int(noted["pid"]))
+    if noted.is_of_this_boot:
+        end_marked(noted.run, noted.rank, engine_pid=noted.pid)
 
 
-def _kept_by(
-    noted: dict[str, Any],
-) -> Iterator[tuple[list[tuple[Attempt, Report]], str, int]]:
-    for path in noted["spools"]:
-        try:
-            with open(path, "rb") as file:
-                spooled = parse_spool(file.read())
-        except FileNotFoundError:
-            continue
-        except LinkBroken as error:
-            raise ResumeRefused(
-                f"reports of an engine cannot be read: {error.what}", where=path,
-                kept="nothing was started", do="move that file away to run its tasks again",
-            ) from error
-        yield spooled.kept, str(noted["node"]), int(noted["rank"])
+def _read_spool(path: str) -> Spooled:
+    try:
+        with open(path, "rb") as file:
+            return parse_spool(file.read())
+    except (OSError, LinkBroken) as error:
+        reason = error.what if isinstance(error, LinkBroken) else error.strerror
+        raise ResumeRefused(
+            f"reports of an engine cannot be read: {reason}", where=path,
+            kept="nothing was started", do="move that file away to run its tasks again",
+        ) from error
 
 
-def _recorded_attempts(status_files: Iterable[str]) -> Iterator[tuple[int, int, str]]:
+def _keys_in(status_files: Iterable[str]) -> Iterator[Key]:
     for path in status_files:
-        with open(path, "rb", buffering=0) as file:
-            blocks = iter(lambda file=file: file.read(BLOCK), b"")  # type: ignore[misc]
-            for row in read_rows(blocks):
-                if row.kind == "N" or row.kind == "Z":
-                    yield row.id, row.pid, f"{row.started_at:.3f}"
-
-
-def _key(report: Report) -> tuple[int, int, str]:
-    """What tells one execution from all others in a status file."""
-    return report.task_id, report.pid, f"{report.started_at:.3f}"
+        with open(path, "rb") as file:
+            for line in file:
+                # A last row without its end may be cut: it settles nothing here.
+                row = parse_row(line) if line.endswith(b"\n") else None
+                if row is not None and row.kind in "NZP":
+                    yield key(row.id, row.pid, row.started_at)

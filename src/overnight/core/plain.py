@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
 LONGEST = 4096
-_PLAIN = (
+PLAIN = (
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
     b"_./:,+@%=-"
     b" \t"
 )
+"""Bytes that mean nothing but themselves to bash."""
+
 _NO_COMMAND = (b"-", b"+", b"%")  # first bytes: bash takes an option or a job for it
 
 _CHANGES_BASH = frozenset((
@@ -53,7 +55,7 @@ def plain_words(command: bytes, shell_words: Container[bytes]) -> list[bytes] | 
     >>> plain_words(b"echo a", {b"echo"}) is plain_words(b"sort a > b", set()) is None
     True
     """
-    if len(command) > LONGEST or command.translate(None, _PLAIN):
+    if len(command) > LONGEST or command.translate(None, PLAIN):
         return None
     words = command.split()
     if not words:

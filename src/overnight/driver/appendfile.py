@@ -83,13 +83,25 @@ class AppendFile:
         if size < self.durable_end:
             os.close(fd)
             raise OSError(f"{self.path} has {size} bytes; {self.durable_end} had been flushed")
-        os.close(self._fd)
+        self._go_on_with(fd, self.durable_end)
+
+    def reopen_or_begin(self) -> None:
+        """The same for a file that may have been removed or cut: it goes on where it ends.
+
+        Raises:
+            OSError: It can be neither opened nor made.
+        """
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._go_on_with(fd, min(self.durable_end, os.fstat(fd).st_size))
+
+    def _go_on_with(self, fd: int, end: int) -> None:
+        _close(self._fd)
         self._fd = fd
-        self.written_end = self.durable_end
+        self.durable_end = self.written_end = end
 
     def close(self) -> None:
         """Close the file; what was not written is lost with this object."""
-        os.close(self._fd)
+        _close(self._fd)
 
 
 def create(path: str) -> AppendFile:
@@ -111,3 +123,12 @@ def continue_file(path: str) -> AppendFile:
     """
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     return AppendFile(path, fd, os.fstat(fd).st_size)
+
+
+def _close(fd: int) -> None:
+    try:
+        os.close(fd)
+    except OSError:
+        # The descriptor is gone all the same. What a file system may complain of here are
+        # writes that no flush has confirmed: they are kept, or nobody was told of them.
+        return

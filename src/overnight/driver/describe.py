@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from overnight.errors import ResumeRefused
+from overnight.formats.tasklog import json_text
 from overnight.model.options import RunOptions
 
 TYPE_CHECKING = False
@@ -43,14 +43,18 @@ class Description:
         Raises:
             OSError: It cannot be written.
         """
-        text = json.dumps({
+        text = _json({
             "options": self.options.chosen(), "cwd": self.cwd, "generation": self.generation,
             "total": self.total, "started_at": self.started_at,
-        }, indent=1)
+        })
         draft = f"{files.description}.{os.getpid()}"
-        with open(draft, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text + "\n")
-        os.replace(draft, files.description)
+        try:
+            with open(draft, "w", encoding="ascii") as file:
+                file.write(text + "\n")
+            os.replace(draft, files.description)
+        except OSError:
+            _remove(draft)
+            raise
 
 
 def read_description(files: RunFiles) -> Description | None:
@@ -59,16 +63,18 @@ def read_description(files: RunFiles) -> Description | None:
     Raises:
         ResumeRefused: What is there cannot be understood.
     """
+    import json
+
     try:
-        with open(files.description, encoding="utf-8", errors="surrogateescape") as file:
+        with open(files.description, encoding="utf-8") as file:
             kept: dict[str, Any] = json.load(file)
         options = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in kept["options"].items()
         }
         return Description(
-            RunOptions(**options), kept["cwd"], kept["generation"], kept["total"],
-            kept["started_at"],
+            RunOptions(**options), str(kept["cwd"]), int(kept["generation"]), kept["total"],
+            float(kept["started_at"]),
         )
     except FileNotFoundError:
         return None
@@ -78,3 +84,26 @@ def read_description(files: RunFiles) -> Description | None:
             do="name the list and the options yourself: overnight run -r"
                f" {files.status} -p {files.prefix} LIST",
         ) from error
+
+
+def _json(value: object) -> str:
+    """What json.dumps gives for the few kinds there are; importing it costs a start 3 ms."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json_text(value)
+    if isinstance(value, dict):
+        pairs = ",\n ".join(f"{json_text(name)}: {_json(one)}" for name, one in value.items())
+        return f"{{{pairs}}}"
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(_json, value))}]"
+    return repr(value)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return

@@ -21,8 +21,10 @@ from overnight.net.link import Link
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from overnight.core.events import Event
+    from overnight.core.recorded import Recorded
     from overnight.model.attempt import Attempt
     from overnight.model.report import Report
     from overnight.ports import EngineHandle
@@ -38,23 +40,25 @@ class EngineEnd:
         has_closed: It said CLOSED: its end is in order.
         started_mono: When its process was started; it has to say hello in time.
         hello: What it said of itself, once it has.
+        has_joined: The scheduler knows of it, and of all that it kept.
     """
 
     def __init__(
         self, id: int, handle: EngineHandle, started_mono: float,
-        tell: Callable[[str, str], None], is_recorded: Callable[[Attempt, Report], bool],
+        tell: Callable[[str, str], None], recorded: Recorded,
     ) -> None:
         self.id = id
         self.handle = handle
         self.link = Link(handle.read_fd, handle.write_fd, awaits_magic=True)
         self.started_mono = started_mono
         self.has_closed = False
-        self.hello: dict[str, object] | None = None
+        self.hello: dict[str, Any] | None = None
         self._tell = tell
-        self._is_recorded = is_recorded  # its row was written before its driver died
+        self._recorded = recorded
+        self.has_joined = False
         self._running: list[Attempt] = []
-        self._running_awaited = 0
-        self._commands: dict[tuple[bool, int], PerEngine] = {}
+        self._kept: list[KeptReports] = []  # what must be known before it may be given anything
+        self._commands: dict[tuple[bool, int], PerEngine] = {}  # that this driver gave
         self._handlers: dict[int, Callable[[bytes], list[Event]]] = {
             m.HELLO: self._on_hello,
             m.RUNNING: self._on_running,
@@ -84,7 +88,6 @@ class EngineEnd:
 
     def _on_hello(self, payload: bytes) -> list[Event]:
         self.hello = frames.decode_control(payload)
-        self._running_awaited = int(self.hello["running"])  # type: ignore[call-overload]
         self.link.send(m.SETUP, frames.encode_control(frames.setup_to_mapping(self.handle.setup)))
         return self._joined_when_whole()
 
@@ -93,30 +96,55 @@ class EngineEnd:
         return self._joined_when_whole()
 
     def _joined_when_whole(self) -> list[Event]:
-        if self.hello is None or len(self._running) < self._running_awaited:
+        """Let it join when it is known what it runs and what it kept.
+
+        Given a task before that, an engine that lived on could run it a second time.
+        """
+        hello = self.hello
+        if hello is None or self.has_joined:
             return []
-        running, self._running, self._running_awaited = self._running, [], 1 << 62
-        is_open = bool(self.hello["started"])
-        slots = self.handle.setup.slots
-        return [EngineJoined(self.id, self.handle.node, slots, is_open, running)]
+        if len(self._running) < hello["running"] or len(self._kept) < hello["kept"]:
+            return []
+        self.has_joined = True
+        kept, self._kept = self._kept, []
+        return [*kept, EngineJoined(
+            self.id, self.handle.node, self.handle.setup.slots, bool(hello["started"]),
+            self._running, bool(hello["closing"]),
+        )]
+
+    def _after_kept(self, kept: KeptReports) -> list[Event]:
+        if self.has_joined:
+            return [kept]
+        self._kept.append(kept)
+        return self._joined_when_whole()
 
     def _on_ended(self, payload: bytes) -> list[Event]:
         return [AttemptsEnded(self.id, *rows.decode_reports(payload))]
 
     def _on_kept(self, payload: bytes) -> list[Event]:
         seq, pairs = rows.decode_kept(payload)
-        new = [pair for pair in pairs if not self._is_recorded(*pair)]
-        return [KeptReports(self.id, seq, new, self.handle.node, self.handle.setup.rank)]
+        new = [pair for pair in pairs if not self._recorded.has(pair[1])]
+        return self._after_kept(self._kept_reports(seq, new, ()))
+
+    def _kept_reports(
+        self, seq: int, pairs: Sequence[tuple[Attempt, Report]],
+        commands: Sequence[tuple[PerEngine, Report]],
+    ) -> KeptReports:
+        return KeptReports(
+            self.id, seq, pairs, self.handle.node, self.handle.setup.rank, commands
+        )
 
     def _on_per_engine_ended(self, payload: bytes) -> list[Event]:
         seq, reports = rows.decode_per_engine_reports(payload)
-        pairs = [(self._command(at_start, report.task_id), report) for at_start, report in reports]
-        return [PerEngineEnded(self.id, seq, pairs)]
+        pairs = [(self._command(at_start, report.task_id), report)
+                 for at_start, report in reports if not self._recorded.has(report)]
+        if self.has_joined:
+            return [PerEngineEnded(self.id, seq, pairs)]
+        return self._after_kept(self._kept_reports(seq, (), pairs))
 
     def _command(self, at_start: bool, number: int) -> PerEngine:
-        """The command this driver gave; an earlier one's text is not known here."""
-        known = self._commands.get((at_start, number))
-        return known or PerEngine(at_start, number, -1, b"(given by an earlier driver)")
+        given = self._commands.get((at_start, number))
+        return given or self._recorded.command(at_start, number)
 
     def _on_notice(self, payload: bytes) -> list[Event]:
         notice = frames.decode_control(payload)

@@ -7,6 +7,7 @@ loop must not wait for it. One flush is under way at most; the loop asks for the
 from __future__ import annotations
 
 import _thread
+import errno
 import os
 
 TYPE_CHECKING = False
@@ -24,51 +25,55 @@ class Flusher:
     """
 
     def __init__(self, done: Done) -> None:
-        """Start nothing yet.
+        """Start the thread: later, when tasks run, a user may have no process left to start.
 
         Args:
             done: Called in the thread with the request's two numbers and the fault, if any.
+
+        Raises:
+            OSError: No thread can be started.
         """
         self._done = done
-        self._request: tuple[int, int, int] | None = None
-        self._bell: tuple[int, int] | None = None
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a flush is under way."""
-        return self._request is not None
+        self._request = (-1, 0, 0)
+        self._is_closed = False
+        self._lock = _thread.allocate_lock()
+        bell, self._bell = os.pipe()
+        try:
+            _thread.start_new_thread(self._run, (bell,))
+        except RuntimeError as error:
+            os.close(bell)
+            os.close(self._bell)
+            raise OSError(errno.EAGAIN, str(error)) from error
 
     def flush(self, fd: int, end: int, number: int) -> None:
         """Make the file durable; ``end`` and ``number`` come back through ``done``.
 
-        The caller must not have one under way.
+        The caller has heard ``done`` for the request before. That it waits until then
+        matters: after a flush that failed, another one of the same descriptor would
+        succeed and mean nothing.
         """
-        if self._bell is None:
-            self._bell = os.pipe()
-            _thread.start_new_thread(self._run, (self._bell[0],))
         self._request = (fd, end, number)
-        os.write(self._bell[1], b"f")
+        os.write(self._bell, b"f")
 
     def _run(self, bell: int) -> None:
         while os.read(bell, 1):
-            request = self._request
-            if request is None:
-                continue
-            fd, end, number = request
+            fd, end, number = self._request
             fault = None
             try:
-                _datasync(fd)
+                datasync(fd)
             except OSError as error:
                 fault = error
-            self._request = None
-            self._done(end, number, fault)
+            with self._lock:
+                if not self._is_closed:
+                    self._done(end, number, fault)
         os.close(bell)
 
     def close(self) -> None:
-        """Let the thread end when its present flush is over."""
-        if self._bell is not None:
-            os.close(self._bell[1])
-            self._bell = None
+        """Let the thread end when its present flush is over; ``done`` is not called again."""
+        with self._lock:
+            self._is_closed = True
+        os.close(self._bell)
 
 
-_datasync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
+datasync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
+"""Make durable what is written to the file of this descriptor, whoever wrote it."""

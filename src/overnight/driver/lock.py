@@ -3,6 +3,10 @@
 The file names host, boot, process and its start time. Locks of the file system are
 not used: on network file systems they lie. A lock whose owner is provably gone (same
 host, and the boot or the process is another one) is taken over.
+
+Taking over is done under a second lock of the same kind, ``<lock>.takeover``. While it is
+held nobody else replaces the dead owner's file, and that file never vanishes in between:
+one rename puts the new owner in its place. So of many that find a dead owner one wins.
 """
 
 from __future__ import annotations
@@ -10,9 +14,11 @@ from __future__ import annotations
 import os
 
 from overnight.errors import PrefixTaken
-from overnight.guard.processes import boot_id, process_identity
+from overnight.guard.processes import boot_id, process_identity, read_process
 
-TAKEOVER_TRIES = 5
+TAKE_TRIES = 5
+UNKNOWN = "?"
+"""In the place of what a lock file does not tell."""
 
 
 class PrefixLock:
@@ -27,60 +33,56 @@ class PrefixLock:
 
         Raises:
             PrefixTaken: Another driver owns the prefix, or may own it.
+            OSError: The lock file cannot be made.
         """
-        draft = f"{self.path}.{os.getpid()}"
-        _write_new(draft, self._text)
+        draft = f"{self.path}.{os.urandom(6).hex()}"
         try:
-            for _ in range(TAKEOVER_TRIES):
-                try:
-                    os.link(draft, self.path)
+            _write_new(draft, self._text)
+            for _ in range(TAKE_TRIES):
+                if _is_linked(draft, self.path) or self._has_taken_over(draft):
                     return
-                except FileExistsError:
-                    self._remove_if_dead()
-            raise PrefixTaken(f"{self.path} is fought over by several drivers")
-        finally:
-            os.unlink(draft)
-
-    def _remove_if_dead(self) -> None:
-        owner = read_owner(self.path)
-        if owner is None:
-            return
-        if not is_gone(owner):
             raise PrefixTaken(
-                f"another driver owns this prefix: process {owner['pid']} on {owner['host']}",
-                where=self.path, kept="nothing was started, its files are untouched",
-                do="wait for it, choose another prefix with -p, or, if you know that it is"
-                   " gone, remove the lock file",
+                "other drivers take this prefix and leave it again, all the time",
+                where=self.path, kept="nothing was started", do="try again", transient=True,
             )
-        # Another driver may take over in this moment: only the file that was read is moved.
-        grave = f"{self.path}.old.{os.getpid()}"
+        finally:
+            _remove(draft)
+
+    def _has_taken_over(self, draft: str) -> bool:
+        """Put the draft in the place of a dead owner's lock, if there still is one."""
+        if not _has_dead_owner(self.path):
+            return False
+        takeover = PrefixLock(f"{self.path}.takeover")
+        takeover.take()
         try:
-            os.rename(self.path, grave)
-        except FileNotFoundError:
-            return
-        moved = read_owner(grave)
-        if moved is not None and moved != owner:
-            os.link(grave, self.path)
-        os.unlink(grave)
+            # Asked again: another driver may have been quicker.
+            if not _has_dead_owner(self.path):
+                return False
+            os.rename(draft, self.path)
+            return True
+        finally:
+            takeover.release()
 
     def release(self) -> None:
         """Stop being the owner, if this process still is."""
         owner = read_owner(self.path)
         if owner is not None and _line(owner) == self._text:
-            os.unlink(self.path)
+            _remove(self.path)
 
 
 def read_owner(path: str) -> dict[str, str] | None:
     """Who owns the prefix with this lock file: host, boot, pid, start; None if nobody does."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             fields = file.read(1000).split()
-    except OSError:
+    except FileNotFoundError:
         return None
+    except OSError:
+        fields = []
     names = ("host", "boot", "pid", "start")
     if len(fields) != len(names) or not fields[2].isdigit():
-        return {"host": "?", "boot": "?", "pid": "0", "start": "?"}
-    return dict(zip(names, fields, strict=False))
+        return {"host": UNKNOWN, "boot": UNKNOWN, "pid": "0", "start": UNKNOWN}
+    return dict(zip(names, fields, strict=True))
 
 
 def is_gone(owner: dict[str, str]) -> bool:
@@ -89,7 +91,24 @@ def is_gone(owner: dict[str, str]) -> bool:
         return False
     if owner["boot"] != boot_id():
         return True
-    return str(process_identity(int(owner["pid"]))[0]) != owner["start"]
+    process = read_process(int(owner["pid"]))
+    # One that is dead and was not reaped holds nothing any more.
+    return process is None or process.is_dead or str(process.start) != owner["start"]
+
+
+def _has_dead_owner(path: str) -> bool:
+    """Whether a lock lies there whose owner is gone; a lock with another one is respected."""
+    owner = read_owner(path)
+    if owner is None or is_gone(owner):
+        return owner is not None
+    what = f"another driver owns this prefix: process {owner['pid']} on {owner['host']}"
+    if owner["host"] == UNKNOWN:
+        what = "another driver may own this prefix: its lock file does not tell which"
+    raise PrefixTaken(
+        what, where=path, kept="nothing was started, its files are untouched",
+        do="wait for it, choose another prefix with -p, or, if you know that it is gone,"
+           " remove the lock file",
+    )
 
 
 def _own_line() -> str:
@@ -108,3 +127,20 @@ def _write_new(path: str, text: str) -> None:
         os.write(fd, text.encode())
     finally:
         os.close(fd)
+
+
+def _is_linked(draft: str, path: str) -> bool:
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        # A network file system may have made the link and lost its answer: the request
+        # that was sent again then finds it there.
+        return os.stat(draft).st_nlink > 1
+    return True
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return

@@ -25,44 +25,32 @@ from overnight.core.events import (
 )
 from overnight.driver.engines import EngineEnd
 from overnight.driver.record import Flushed
-from overnight.errors import LinkBroken, ListRefused, NoResources, OvernightError
+from overnight.errors import (
+    LinkBroken,
+    ListRefused,
+    NoResources,
+    OvernightError,
+    ResumeRefused,
+)
 from overnight.net.poller import READ, WRITE, Poller
+from overnight.ports import Survivors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from overnight.core.events import Event, KeptReports
+    from overnight.core.events import Event
     from overnight.core.scheduler import Scheduler
     from overnight.core.verdict import Verdict
     from overnight.driver.record import Record
-    from overnight.model.attempt import Attempt
     from overnight.model.messages import Setup
-    from overnight.model.report import Report
     from overnight.ports import Context, EngineHandle, Observer, Source
 
 HELLO_WITHIN_S = 60.0
 LEAVE_WITHIN_S = 10.0
+LOOK_EVERY_S = 0.001
 MEASURE_EVERY_S = 1.0
 SAY_FAULT_EVERY_S = 60.0
-
-
-class Survivors:
-    """What is left of an earlier driver of this run.
-
-    Attributes:
-        engines: That live on, connected.
-        reports: Events from the spools of engines that have left.
-        is_recorded: Whether the row of an attempt was written before its driver died.
-    """
-
-    def __init__(
-        self, engines: Sequence[EngineHandle] = (), reports: Sequence[KeptReports] = (),
-        is_recorded: Callable[[Attempt, Report], bool] = lambda attempt, report: False,
-    ) -> None:
-        self.engines = engines
-        self.reports = reports
-        self.is_recorded = is_recorded
 
 
 class Driver:
@@ -98,6 +86,9 @@ class Driver:
         self._fds: dict[int, EngineEnd] = {}  # by descriptor awaited
         self._leaving: list[EngineEnd] = []  # their link has ended in order
         self._engine_count = 0
+        # Engines that are taken over keep their ranks; new ones get others.
+        attached = [handle.setup.rank for handle in self._survivors.engines]
+        self._rank_gap = max(0, max(attached, default=-1) + 1 - len(attached))
         self._poller = Poller()
         self._events: deque[Event | Flushed] = deque()
         self._bell_out, self._bell_in = os.pipe()
@@ -312,11 +303,11 @@ class Driver:
                 self._add_engine(handle, context.label)
 
     def _next_setup(self, slots: int) -> Setup:
-        return self._make_setup(self._engine_count, slots)
+        return self._make_setup(self._engine_count + self._rank_gap, slots)
 
     def _add_engine(self, handle: EngineHandle, label: str) -> None:
         engine = EngineEnd(
-            self._engine_count, handle, self._clock.now(), self.tell, self._survivors.is_recorded
+            self._engine_count, handle, self._clock.now(), self.tell, self._survivors.recorded
         )
         self._engine_count += 1
         self._engines[engine.id] = engine
@@ -371,9 +362,20 @@ class Driver:
         _thread.start_new_thread(self._prove, (engine, reason))
 
     def _prove(self, engine: EngineEnd, reason: str) -> None:
-        engine.handle.end()
+        if engine.has_joined:
+            engine.handle.end()
+        else:
+            self._collect_unjoined(engine)
         engine.handle.prove_ended()
         self.post(EngineLost(engine.id, reason))
+
+    def _collect_unjoined(self, engine: EngineEnd) -> None:
+        """An engine that never joined may have kept reports, or refuse this driver."""
+        try:
+            for event in engine.handle.reports_left():
+                self.post(event)
+        except ResumeRefused as error:
+            self.post(SourceFailed(error))
 
     def _grace_s(self) -> float:
         longest = max((e.handle.setup.kill_after_s for e in self._engines.values()), default=0.0)
@@ -382,8 +384,15 @@ class Driver:
     # -- the end --------------------------------------------------------------------
 
     def _say_goodbye(self) -> None:
-        """Send the last acknowledgements and see the engines off."""
+        """Send the last acknowledgements and see the engines off.
+
+        Where the record is broken they keep reports: they are left alone, to write those
+        down for the next driver, and nobody ends them.
+        """
         until = self._clock.now() + LEAVE_WITHIN_S
+        if self._record.fault:
+            self._leave_alone(until)
+            return
         while self._clock.now() < until:
             for engine in list(self._engines.values()):
                 engine.link.flush()
@@ -396,8 +405,18 @@ class Driver:
                     self._hear(self._fds[fd], READ)
         for engine in [*self._engines.values(), *self._leaving]:
             while not engine.handle.is_gone() and self._clock.now() < until:
-                time.sleep(0.001)  # its link has ended: its process is about to
+                time.sleep(LOOK_EVERY_S)  # its link has ended: its process is about to
             engine.handle.end()
+
+    def _leave_alone(self, until: float) -> None:
+        engines, self._engines = self._engines, {}
+        for engine in engines.values():
+            engine.link.flush()
+            self._poller.forget(engine.link.read_fd)
+            engine.link.close()
+        for engine in engines.values():
+            while not engine.handle.is_gone() and self._clock.now() < until:
+                time.sleep(LOOK_EVERY_S)
 
     def _shut(self) -> None:
         for engine in self._engines.values():
@@ -407,7 +426,8 @@ class Driver:
         self._record.close()
         for observer in self._observers:
             observer.close()
-        os.close(self._bell_in)
+        bell, self._bell_in = self._bell_in, -1  # whoever still rings must not write elsewhere
+        os.close(bell)
         os.close(self._bell_out)
 
 

@@ -59,6 +59,7 @@ FAR_HALF = (
     "overnight.engine.polled",
     "overnight.engine.runner",
     "overnight.engine.runner_ends",
+    "overnight.engine.running",
     "overnight.engine.spawn",
     "overnight.engine.spool",
     "overnight.engine.starter",

@@ -1,8 +1,9 @@
 """The record of a run: the status file that counts, and the task log beside it.
 
 Rows are written in one write a turn and made durable about every 100 ms, at once when
-somebody waits. From the first fault on nothing is acknowledged and ``fault`` says why
-nothing new may be started; the record is tried again every five seconds.
+somebody waits. From the first fault on ``fault`` says why nothing new may be started. The
+record is tried again every five seconds; the fault is over when everything that was not
+durable has been written anew and flushed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded, TaskSkipped
 from overnight.core.events import RecordFailed, RecordMended, RowsDurable
 from overnight.driver import appendfile
-from overnight.driver.flusher import Flusher
+from overnight.driver.flusher import Flusher, datasync
 from overnight.errors import InvariantBroken, PrefixTaken
 from overnight.formats import statusfile
 from overnight.formats.tasklog import attempt_line
@@ -27,14 +28,17 @@ if TYPE_CHECKING:
 
 FLUSH_EVERY_S = 0.1
 TRY_AGAIN_S = 5.0
-SAY_AGAIN_S = 60.0
 TAIL_BLOCK = 1 << 16
 MOST_UNDURABLE = 64 << 20
-"""Bytes that may wait to become durable before the record counts as stuck."""
+"""Bytes that may be kept for want of a flush before the record counts as stuck."""
 
 
 class Record:
-    """Writes entries, makes them durable, and survives a file system that is away."""
+    """Writes entries, makes them durable, and survives a file system that is away.
+
+    Attributes:
+        fault: Why nothing can be recorded at present; empty when all is well.
+    """
 
     def __init__(
         self, files: RunFiles, node: str, post: Callable[[Flushed], None], *,
@@ -56,14 +60,21 @@ class Record:
         self._node = node
         self._pid = os.getpid()
         self.fault = ""
-        self._number = 0  # of the last entry given
+        self._number = 0  # entries given
+        self._durable_number = 0  # of them, those the scheduler knows to be durable
         self._flushed_at = 0.0
         self._try_at = 0.0
         self._is_urgent = False
-        self._status, self._tasks = _open(files, goes_on)
+        self._is_flushing = False  # asked for, and its result not yet taken in
+        self._flush_mends = False  # the fault is over if the present flush succeeds
+        self._flusher = Flusher(lambda end, number, fault: post(Flushed(end, number, fault)))
+        try:
+            self._status, self._tasks = _open(files, goes_on)
+        except BaseException:
+            self._flusher.close()
+            raise
         if has_header and not self._status.end:
             self._status.append(statusfile.HEADER)
-        self._flusher = Flusher(lambda end, number, fault: post(Flushed(end, number, fault)))
 
     def write(self, entries: Sequence[Entry], number: int) -> None:
         """Add entries; they are given to the file system by the next ``turn``.
@@ -108,14 +119,14 @@ class Record:
         """Write what is there, ask for a flush when it is time.
 
         Returns:
-            What the scheduler has to know: a fault that began or ended.
+            What the scheduler has to know: a fault that began, rows that are durable.
         """
         if self.fault:
             return self._try_again(now) if now >= self._try_at else []
         try:
             self._write_all()
         except OSError as error:
-            return [self._fail(error, now)]
+            return [self._fail(_words(error), now)]
         return self._flush_when_due(now)
 
     def _write_all(self) -> None:
@@ -123,57 +134,78 @@ class Record:
         self._tasks.write()
 
     def _flush_when_due(self, now: float) -> list[Event]:
-        status = self._status
-        if self._flusher.is_busy:
-            if status.undurable_size > MOST_UNDURABLE:
-                return [self._fail(TimeoutError("the file system takes no more"), now)]
-            return []
-        if not status.undurable_size:
+        if self._is_flushing:
+            return self._fail_when_stuck(now)
+        if not self._status.undurable_size:
+            # Entries without a row, or none at all: nothing has to be waited for.
             self._is_urgent = False
-            return [RowsDurable(self._number)] if self._number else []
+            return self._newly_durable(self._number)
         if self._is_urgent or now - self._flushed_at >= FLUSH_EVERY_S:
-            self._is_urgent = False
-            self._flushed_at = now
-            self._flusher.flush(status.fd, status.written_end, self._number)
+            self._flush(now)
         return []
+
+    def _flush(self, now: float) -> None:
+        """Flush the rows; lines of the task log follow when the system likes."""
+        self._is_urgent = False
+        self._is_flushing = True
+        self._flushed_at = now
+        self._flusher.flush(self._status.fd, self._status.written_end, self._number)
+
+    def _fail_when_stuck(self, now: float) -> list[Event]:
+        if self._status.undurable_size + self._tasks.undurable_size <= MOST_UNDURABLE:
+            return []
+        self._flush_mends = True
+        return [self._fail("the file system does not finish what it was given", now)]
+
+    def _newly_durable(self, number: int) -> list[Event]:
+        if number <= self._durable_number:
+            return []
+        self._durable_number = number
+        return [RowsDurable(number)]
 
     def next_turn_at(self) -> float | None:
         """When ``turn`` wants to be called though nothing has happened."""
         if self.fault:
             return self._try_at
-        if self._status.undurable_size and not self._flusher.is_busy:
+        if self._status.undurable_size and not self._is_flushing:
             return self._flushed_at + FLUSH_EVERY_S
         return None
 
     def flushed(self, flushed: Flushed, now: float) -> list[Event]:
         """A flush is over: what it was asked for is durable, or has to be written again."""
+        self._is_flushing = False
+        is_mended = self._flush_mends
+        self._flush_mends = False
         if flushed.fault is not None:
-            return [self._fail(flushed.fault, now)]
-        if self.fault:
-            return []
+            return [self._fail(_words(flushed.fault), now)]
         self._status.became_durable(flushed.end)
         self._tasks.became_durable(self._tasks.written_end)
-        return [RowsDurable(flushed.number)]
+        events = self._newly_durable(flushed.number)
+        if is_mended:
+            self.fault = ""
+            events.append(RecordMended())
+        return events
 
-    def _fail(self, error: OSError, now: float) -> Event:
+    def _fail(self, reason: str, now: float) -> Event:
         self._try_at = now + TRY_AGAIN_S
-        self.fault = f"{error.strerror or error}"
-        return RecordFailed(self.fault)
+        self.fault = reason
+        return RecordFailed(reason)
 
     def _try_again(self, now: float) -> list[Event]:
+        """Write everything anew that is not durable; its flush then says whether all is well."""
         self._try_at = now + TRY_AGAIN_S
-        if self._flusher.is_busy:
+        if self._is_flushing:
             return []
         try:
             self._status.reopen()
-            self._tasks.reopen()
+            self._tasks.reopen_or_begin()  # losing it costs detail; it must not stop the run
             self._write_all()
         except OSError as error:
-            self.fault = f"{error.strerror or error}"
+            self.fault = _words(error)
             return []
-        self.fault = ""
-        self._is_urgent = True
-        return [RecordMended()]
+        self._flush_mends = True
+        self._flush(now)
+        return []
 
     def close(self) -> None:
         """Close the files."""
@@ -193,26 +225,44 @@ class Flushed:
         self.fault = fault
 
 
+def _words(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
 def _open(
     files: RunFiles, goes_on: bool
 ) -> tuple[appendfile.AppendFile, appendfile.AppendFile]:
-    if goes_on:
-        status = appendfile.continue_file(files.status)
-        status.append(statusfile.closing(_unfinished_line(files.status)))
-    else:
-        try:
-            status = appendfile.create(files.status)
-        except FileExistsError as error:
-            raise PrefixTaken(
-                "the status file of an earlier run lies there", where=files.status,
-                kept="nothing was started, the file is untouched",
-                do=f"go on with that run by adding -r {files.status}, or choose another"
-                   " prefix with -p",
-            ) from error
-    tasks = appendfile.continue_file(files.tasks)
-    if _unfinished_line(files.tasks):
-        tasks.append(b"\n")
+    status = _go_on(files.status) if goes_on else _begin(files.status)
+    try:
+        tasks = appendfile.continue_file(files.tasks)
+        if _unfinished_line(files.tasks):
+            tasks.append(b"\n")
+    except OSError:
+        status.close()
+        if not goes_on:
+            os.unlink(files.status)  # an empty one would keep the prefix taken
+        raise
     return status, tasks
+
+
+def _begin(path: str) -> appendfile.AppendFile:
+    try:
+        return appendfile.create(path)
+    except FileExistsError as error:
+        raise PrefixTaken(
+            "the status file of an earlier run lies there", where=path,
+            kept="nothing was started, the file is untouched",
+            do=f"go on with that run by adding -r {path}, or choose another prefix with -p",
+        ) from error
+
+
+def _go_on(path: str) -> appendfile.AppendFile:
+    status = appendfile.continue_file(path)
+    # An earlier driver may have been killed between writing its last rows and making them
+    # durable, and engines are told to forget what stands here.
+    datasync(status.fd)
+    status.append(statusfile.closing(_unfinished_line(path)))
+    return status
 
 
 def _unfinished_line(path: str) -> bytes:

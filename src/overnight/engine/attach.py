@@ -31,21 +31,25 @@ class Door:
         import socket  # 15 ms; only an engine without a driver pays
 
         _check_folder(os.path.dirname(path))
-        if os.path.lexists(path):
-            os.unlink(path)
         self._path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        before = os.umask(0o177)
         try:
-            self._socket.bind(path)
+            self._open(f"{path}.{os.getpid()}")
         except OSError:
             self._socket.close()
             raise
+        self.fd = self._socket.fileno()
+
+    def _open(self, fresh: str) -> None:
+        """Listen under a fresh name first: who finds the path finds somebody listening."""
+        before = os.umask(0o177)
+        try:
+            self._socket.bind(fresh)
         finally:
             os.umask(before)
         self._socket.listen(4)
         self._socket.setblocking(False)
-        self.fd = self._socket.fileno()
+        os.rename(fresh, self._path)
 
     def admit(self) -> int | None:
         """Descriptor of a connection by this user, or None."""

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from overnight.model.attempt import Attempt
 
 _BUFFER = bytearray(65536)  # what a pipe holds
-_BUFFERS = (_BUFFER,)
+BUFFERS = (_BUFFER,)
+"""Where a stream is read into, whichever it is."""
+
 FOLDER_SIZE = 1000  # attempts whose files share a folder
 
 
@@ -22,19 +24,15 @@ class Pipe:
     """One stream of an attempt that comes to us.
 
     Attributes:
-        fd: Where it is read.
-        write_fd: The child's end, to be closed here once the child has it.
+        fd: Where it is read; does not block.
         count: Bytes so far.
         is_open: Something may still come.
     """
 
-    __slots__ = ("_head", "_tail", "count", "fd", "is_open", "write_fd")
+    __slots__ = ("_head", "_tail", "count", "fd", "is_open")
 
-    is_ours = True
-
-    def __init__(self) -> None:
-        self.fd, self.write_fd = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self.fd, False)
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
         self.count = 0
         self.is_open = True
         self._head = b""
@@ -44,15 +42,16 @@ class Pipe:
         """Read what is there, a buffer at a time and so many at most."""
         for _ in range(most):
             try:
-                size = os.readv(self.fd, _BUFFERS)
+                size = os.readv(self.fd, BUFFERS)
             except BlockingIOError:
                 return
             if not size:
                 self.is_open = False
                 return
-            self._keep(size)
+            self.keep(size)
 
-    def _keep(self, size: int) -> None:
+    def keep(self, size: int) -> None:
+        """Count what lies in the shared buffer."""
         self.count += size
         start = SNIPPET_END - len(self._head)
         if start:
@@ -82,7 +81,6 @@ class OutputFile:
     __slots__ = ("_path", "fd", "write_fd")
 
     is_open = False
-    is_ours = False
 
     def __init__(self, path: str) -> None:
         """Raises OSError, and then there is no such file."""

@@ -66,6 +66,7 @@ class DriverEnd:
             "host": os.uname().nodename, "cores": len(os.sched_getaffinity(0)),
             "python": sys.version.split()[0], "started": engine.has_started,
             "closing": engine.is_closing, "running": running_count,
+            "kept": len(engine.unacknowledged),
         }
 
     def receive(self, fd: int) -> list[e.Event] | None:
@@ -83,8 +84,8 @@ class DriverEnd:
             for kind, payload in link.receive():
                 events += self._events(link, kind, payload)
         except LinkBroken as error:
-            self.notice("ERROR", f"the driver is not understood: {error}")
             link.closed = True
+            _log(f"the driver is not understood: {error}")
         link.push()
         if link.closed:
             events.append(self.hang_up())
@@ -109,7 +110,7 @@ class DriverEnd:
     def notice(self, level: str, text: str) -> None:
         """Say something for the driver's log; without a driver, in our own."""
         if self._link is None:
-            sys.stderr.write(f"overnight engine: {level}: {text}\n")
+            _log(text)
         self.say(m.NOTICE, f.encode_control({"level": level, "text": text}))
 
     def push(self) -> None:
@@ -148,10 +149,17 @@ class DriverEnd:
         fd = door.admit()
         if fd is None:
             return
-        if self._link is not None:
-            os.close(fd)  # one at a time: the other has not said yet who it is
-        else:
-            self._greet(PolledLink(self._poll, fd, fd))
+        if self._link is not None:  # it had not said who it is: perhaps it never will
+            self._link.close()
+        self._greet(PolledLink(self._poll, fd, fd))
+
+
+def _log(text: str) -> None:
+    """Write to the file that this process's standard error is."""
+    try:  # noqa: SIM105  # contextlib costs a start 2 ms
+        os.write(2, f"overnight engine: {text}\n".encode("utf-8", "replace"))
+    except OSError:
+        pass  # the disk is full, say: that must not end an engine
 
 
 _READERS: dict[int, Callable[[bytes], e.Event]] = {

@@ -1,4 +1,4 @@
-"""How a runner learns that a child has ended: a pidfd for each, or SIGCHLD where there is none."""
+"""How a runner learns that a child has ended where the kernel has no pidfd (before 5.3)."""
 
 from __future__ import annotations
 
@@ -9,36 +9,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from select import epoll
 
-    from overnight.engine.starter import Running
+    from overnight.engine.running import Running
 
 SIGCHLD = 17
 EPOLLIN = 1
-
-
-class PidfdExits:
-    """One descriptor a child; readable when it has ended. Linux 5.3, Python 3.9."""
-
-    def __init__(self, poll: epoll) -> None:
-        self._register = poll.register
-        self._unregister = poll.unregister
-        self._watched: dict[int, Running] = {}  # by pidfd
-
-    def watch(self, running: Running) -> None:
-        """Learn of this child's end."""
-        fd = os.pidfd_open(running.pid)
-        self._watched[fd] = running
-        self._register(fd, EPOLLIN)
-
-    def ended(self, fd: int) -> tuple[Running, ...] | None:
-        """Who has ended, when ``fd`` is readable; None when it is not one of these."""
-        running = self._watched.pop(fd, None)
-        if running is None:
-            return None
-        # Unregistered first: right after vfork the child may hold a copy of the
-        # descriptor for a moment, and the kernel would go on reporting it.
-        self._unregister(fd)
-        os.close(fd)
-        return (running,)
 
 
 class SignalExits:
@@ -55,12 +29,12 @@ class SignalExits:
         """Learn of this child's end."""
         self._watched[running.pid] = running
 
-    def ended(self, fd: int) -> tuple[Running, ...] | None:
-        """Who has ended, when ``fd`` is readable; None when it is not one of these."""
+    def ended(self, fd: int) -> list[Running]:
+        """Who has ended, when ``fd`` is readable."""
         if fd != self._read:
-            return None
+            return []
         os.read(fd, 4096)
-        return tuple(self._watched.pop(pid) for pid in list(self._watched) if _has_ended(pid))
+        return [self._watched.pop(pid) for pid in list(self._watched) if _has_ended(pid)]
 
 
 def _has_ended(pid: int) -> bool:

@@ -12,7 +12,13 @@ import os
 import select
 import time
 
-from overnight.core.plain import USUAL_SHELL_WORDS, candidates, plain_words, search_path
+from overnight.core.plain import (
+    PLAIN,
+    USUAL_SHELL_WORDS,
+    candidates,
+    plain_words,
+    search_path,
+)
 from overnight.formats.environment import (
     PER_ATTEMPT_NAMES,
     attempt_variables,
@@ -59,7 +65,11 @@ class Lane:
             slot: Where.
             environment: What bash would be given, the attempt's variables included.
         """
-        if self._is_off or plain_words(attempt.task.command, self._shell_words) is None:
+        command = attempt.task.command
+        # What most lines are is seen without a further call: a builtin, or shell syntax.
+        if self._is_off or command.partition(b" ")[0] in self._shell_words:
+            return None
+        if command.translate(None, PLAIN) or plain_words(command, self._shell_words) is None:
             return None
         self._seen += 1
         if self._seen <= PLAIN_LINES_FIRST:
@@ -69,7 +79,7 @@ class Lane:
         if slot not in self._environments:
             self._environments[slot] = self._environment(slot, environment)
         base = self._environments[slot]
-        words = plain_words(attempt.task.command, self._shell_words)
+        words = plain_words(command, self._shell_words)
         if base is None or words is None:
             return None
         path = _executable(words[0], base.folders)

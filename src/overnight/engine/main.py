@@ -53,9 +53,9 @@ def main(arguments: Sequence[str]) -> int:
     inherited = _inherited_environment()
     _let_go_of_descriptors(keep=fd)
     _start_session()
-    term_fd = _own_signals()
+    signal_fd = _own_signals()
     lacks = frozenset(each for each in LACKS if f"OVERNIGHT_TEST_NO_{each}" in os.environ)
-    Supervisor(fd, fd, term_fd, inherited, __version__, lacks).run()
+    Supervisor(fd, fd, signal_fd, inherited, __version__, lacks).run()
     return 0
 
 
@@ -98,7 +98,7 @@ def _start_session() -> None:
 
 
 def _own_signals() -> int:
-    """Descriptor that is readable after SIGTERM.
+    """Take signals without being ended by them; a descriptor that gives their numbers.
 
     What a background shell had left ignored is no longer ignored: a handler that does
     nothing keeps this process as safe, and is gone after exec.

@@ -4,16 +4,17 @@ What happens in which slot is decided by ``core/slots``; here it is done. A turn
 for descriptors, tells the machine what happened, does what it asks for, and sends what
 should leave.
 
-Pipes of an attempt are watched only once it is ``YOUNG_S`` old. Most short tasks write
-nothing or little, which is read when their shell has ended; watching them from the
-start would wake the loop for each closed pipe.
+Pipes of an attempt are watched once something has come, which is seen by a peek now and
+then, or once it is ``YOUNG_S`` old. Most short tasks write nothing or little, which is
+read when their shell has ended; watching them from the start would wake the loop for
+each closed pipe.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from select import EPOLLIN, epoll
+from select import EPOLLIN, POLLIN, epoll, poll
 
 from overnight.core.slot_events import (
     AttemptsGiven,
@@ -35,9 +36,10 @@ from overnight.core.slot_events import (
     TreeSeen,
 )
 from overnight.core.slots import NEVER, SEND_AFTER_S, Slots
-from overnight.engine.exits import PidfdExits, SignalExits
+from overnight.engine.exits import SignalExits
 from overnight.engine.oom import OomCounter, raise_oom_score
 from overnight.engine.polled import PolledLink
+from overnight.engine.running import READS_AT_THE_END
 from overnight.engine.starter import NO_ERRNO, CannotStart, Starter
 from overnight.formats.link import (
     decode_attempts,
@@ -79,15 +81,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from overnight.core.slot_events import Effect, Event
-    from overnight.engine.capture import OutputFile, Pipe
-    from overnight.engine.starter import Running
+    from overnight.engine.running import Running, Stream
+    from overnight.model.outcome import Outcome
     from overnight.model.report import Leak
 
-YOUNG_S = 0.002
-"""Age at which the pipes of an attempt begin to be watched."""
+YOUNG_S = 0.05
+"""Age at which the pipes of an attempt begin to be watched in any case."""
 
-READS_AT_THE_END = 256
-"""Buffers read when a shell has ended; a background child may go on writing for ever."""
+PEEK_S = 0.005
+"""How often those of younger ones are looked at: so long a full pipe can hold a task up."""
 
 TIDY_S = 5.0
 """How often abandoned processes that have ended are reaped."""
@@ -117,14 +119,15 @@ class Runner:
         self._inherited = inherited
         self._poll = epoll()
         self._link = PolledLink(self._poll, link_fd, link_fd)
-        self._exits = _exits(self._poll, lacks)
+        self._exits = None if _has_pidfd(lacks) else SignalExits(self._poll)
         self._kin = _kin(lacks)
         self._oom = OomCounter()
         self._slots = Slots()
         self._starter: Starter | None = None
         self._leaves_children = True
         self._running: dict[int, Running] = {}  # by slot
-        self._watched: dict[int, tuple[Running, Pipe | OutputFile]] = {}  # by descriptor
+        self._by_pidfd: dict[int, Running] = {}
+        self._watched: dict[int, tuple[Running, Stream]] = {}  # by descriptor
         self._watch_at = NEVER
         self._command_at_start = False
         self._reports: list[Report] = []
@@ -134,46 +137,51 @@ class Runner:
 
     def run(self) -> None:
         """Run until the engine closes it, or is gone; nothing of it is left then."""
-        poll, ended = self._poll.poll, self._exits.ended
         timeout_s: float | None = None
         while not self._is_leaving:
-            ready = poll(timeout_s)
+            ready = self._poll.poll(timeout_s)
             at = time.monotonic()
             events: list[Event] = []
             for fd, _ in ready:
-                over = ended(fd)
-                if over is None:
-                    self._on_ready(fd, events)
+                running = self._by_pidfd.pop(fd, None)
+                if running is None:
+                    self._on_ready(fd, events, at)
                 else:
-                    events += [self._shell_ended(running, at) for running in over]
+                    # Unregistered first: right after vfork the child may hold a copy of the
+                    # descriptor for a moment, and the kernel would go on reporting it.
+                    self._poll.unregister(fd)
+                    os.close(fd)
+                    self._ended(running, events, at)
             timeout_s = self._turn(events, at)
         self._end_strays()
         self._link.push_all(PATIENCE_S)
 
-    def _on_ready(self, fd: int, events: list[Event]) -> None:
+    def _on_ready(self, fd: int, events: list[Event], at: float) -> None:
         if fd in self._watched:
             self._on_output(fd, events)
         elif fd == self._link.read_fd:
             self._on_link(events)
+        elif self._exits is not None:
+            for running in self._exits.ended(fd):
+                self._ended(running, events, at)
 
     def _turn(self, events: list[Event], at: float) -> float | None:
         """Do what these events ask for; how long to wait for the next ones."""
-        while True:
-            effects = self._slots.step(events, at)
-            if not effects:
-                break
+        slots = self._slots
+        while events or at >= slots.wake_at:
+            effects = slots.step(events, at)
             events = []
             self._perform(effects, events)
-            if not events:
-                break
         if at >= self._watch_at:
             self._watch_grown(at)
         if at >= self._tidy_at:
             self._tidy(at)
-        wake_at = min(self._slots.wake_at, self._tidy_at, self._watch_at)
+        wake_at = min(slots.wake_at, self._tidy_at, self._watch_at)
         if self._reports:
-            self._send(at)
-            wake_at = min(wake_at, self._oldest_report_at + SEND_AFTER_S)
+            if slots.sends_now(len(self._reports), self._oldest_report_at, at):
+                self._send()
+            else:
+                wake_at = min(wake_at, self._oldest_report_at + SEND_AFTER_S)
         if self._link.wants_write:
             self._link.push()
         return None if wake_at == NEVER else max(0.0, wake_at - at)
@@ -216,18 +224,38 @@ class Runner:
 
     # ---- what happens to the processes
 
-    def _shell_ended(self, running: Running, at: float) -> Event:
-        running.elapsed_s = at - running.started_mono
-        running.is_over = True
+    def _ended(self, running: Running, events: list[Event], at: float) -> None:
+        """A shell has ended: plainly, as nearly all do, or with something left to look at."""
+        running.elapsed_s = max(0.0, at - running.started_mono)
         code, left = self._kin.ended(running)
-        out, err = running.out, running.err
-        out.read(READS_AT_THE_END)
-        err.read(READS_AT_THE_END)
-        is_open = out.is_open or err.is_open
-        if is_open:
+        is_drained = running.drain()
+        turn = None
+        if is_drained and left == 0 <= code:
+            turn = self._slots.turn_over(running.slot, code, at)
+        if turn is None:
+            events.append(self._shell_ended(running, code, left, is_drained))
+            return
+        outcome, attempt = turn
+        if running.is_bare:
+            os.close(running.out_fd)
+            os.close(running.err_fd)
+            out = err = NO_LEAK
+        else:
+            out, err = self._end_streams(running, 0)
+        self._reports.append(self._report_on(running, outcome, out, err, 0))
+        if self._oldest_report_at == NEVER:
+            self._oldest_report_at = at
+        if attempt is None:
+            del self._running[running.slot]
+        else:
+            self._start(running.slot, attempt, events)
+
+    def _shell_ended(self, running: Running, code: int, left: int, is_drained: bool) -> Event:
+        running.is_over = True
+        if not is_drained:
             self._watch(running)
         by_oom_killer = code == -SIGKILL and self._oom.has_grown()
-        return ShellEnded(running.slot, code, left, is_open, by_oom_killer)
+        return ShellEnded(running.slot, code, left, not is_drained, by_oom_killer)
 
     def _on_output(self, fd: int, events: list[Event]) -> None:
         running, stream = self._watched[fd]
@@ -235,11 +263,11 @@ class Runner:
         if stream.is_open:
             return
         self._unwatch(fd)
-        if running.is_over and not (running.out.is_open or running.err.is_open):
+        if running.is_over and not any(each.is_open for each in running.streams()):
             events.append(OutputClosed(running.slot))
 
     def _watch(self, running: Running) -> None:
-        for stream in (running.out, running.err):
+        for stream in running.streams():
             if stream.is_open and stream.fd not in self._watched:
                 self._watched[stream.fd] = running, stream
                 self._poll.register(stream.fd, EPOLLIN)
@@ -251,14 +279,25 @@ class Runner:
             self._poll.unregister(fd)
 
     def _watch_grown(self, at: float) -> None:
-        """Watch the pipes of all attempts that are no longer young."""
+        """Watch the pipes of attempts that have written something, or are not young any more."""
         self._oom.refresh(at)
         self._watch_at = NEVER
+        peek = poll()
+        young: dict[int, Running] = {}
         for running in self._running.values():
+            if not running.is_bare:
+                continue
             if at - running.started_mono >= YOUNG_S:
                 self._watch(running)
-            else:
-                self._watch_at = at + YOUNG_S
+                continue
+            for fd in (running.out_fd, running.err_fd):
+                peek.register(fd, POLLIN)
+                young[fd] = running
+        if young:
+            self._watch_at = at + PEEK_S
+            for fd, mask in peek.poll(0):
+                if mask & POLLIN:
+                    self._watch(young[fd])
 
     def _tidy(self, at: float) -> None:
         self._kin.reap_strays()
@@ -270,7 +309,7 @@ class Runner:
         to_end: list[EndTree] = []
         for effect in effects:
             if type(effect) is Start:
-                self._start(effect, events)
+                self._start(effect.slot, effect.attempt, events)
             elif type(effect) is Finish:
                 self._finish(effect)
             elif type(effect) is EndTree:
@@ -284,20 +323,25 @@ class Runner:
         if to_end:
             self._end_trees(to_end, events)
 
-    def _start(self, effect: Start, events: list[Event]) -> None:
-        slot = effect.slot
+    def _start(self, slot: int, attempt: Attempt, events: list[Event]) -> None:
         try:
             if self._starter is None:
                 raise CannotStart(NO_ERRNO, "the engine was not set up")
-            running = self._starter.start(slot, effect.attempt)
+            running = self._starter.start(slot, attempt)
         except CannotStart as error:
+            self._running.pop(slot, None)
             events.append(StartFailed(slot, error.code, error.reason))
             return
         self._running[slot] = running
         self._kin.add(running)
-        self._exits.watch(running)
+        if self._exits is None:
+            fd = os.pidfd_open(running.pid)
+            self._by_pidfd[fd] = running
+            self._poll.register(fd, EPOLLIN)
+        else:
+            self._exits.watch(running)
         if self._watch_at == NEVER:
-            self._watch_at = running.started_mono + YOUNG_S
+            self._watch_at = running.started_mono + PEEK_S
             if self._tidy_at == NEVER:
                 self._tidy_at = running.started_mono + TIDY_S
 
@@ -320,22 +364,30 @@ class Runner:
             self._link.send(PE_ENDED, encode_per_engine_reports(0, (row,)))
         else:
             self._reports.append(report)
-            if self._oldest_report_at == NEVER:
-                self._oldest_report_at = time.monotonic()
+            self._oldest_report_at = min(self._oldest_report_at, time.monotonic())
 
     def _report(self, running: Running, effect: Finish) -> Report:
         left_running = self._kin.let_go(running)
-        out = self._end_stream(running.out, left_running)
-        err = self._end_stream(running.err, left_running)
+        out, err = self._end_streams(running, left_running)
+        return self._report_on(running, effect.outcome, out, err, left_running)
+
+    @staticmethod
+    def _report_on(
+        running: Running, outcome: Outcome, out: Leak, err: Leak, left_running: int
+    ) -> Report:
         usage = running.usage
         cpu_s, rss_kib = (usage.ru_utime + usage.ru_stime, usage.ru_maxrss) if usage else (0.0, 0)
         attempt = running.attempt
         return Report(
-            attempt.task.id, attempt.number, effect.outcome, running.pid, running.started_at,
+            attempt.task.id, attempt.number, outcome, running.pid, running.started_at,
             running.elapsed_s, out, err, cpu_s, rss_kib, running.slot, False, left_running,
         )
 
-    def _end_stream(self, stream: Pipe | OutputFile, left_running: int) -> Leak:
+    def _end_streams(self, running: Running, left_running: int) -> tuple[Leak, Leak]:
+        out, err = running.streams()
+        return self._end_stream(out, left_running), self._end_stream(err, left_running)
+
+    def _end_stream(self, stream: Stream, left_running: int) -> Leak:
         if stream.is_open:
             stream.read(READS_AT_THE_END)
         if stream.fd in self._watched:
@@ -344,12 +396,10 @@ class Runner:
         stream.close(left_running > 0)
         return leak
 
-    def _send(self, at: float) -> None:
-        reports = self._reports
-        if self._slots.sends_now(len(reports), self._oldest_report_at, at):
-            self._link.send(ENDED, encode_reports(0, reports))
-            self._reports = []
-            self._oldest_report_at = NEVER
+    def _send(self) -> None:
+        self._link.send(ENDED, encode_reports(0, self._reports))
+        self._reports = []
+        self._oldest_report_at = NEVER
 
     def _end_strays(self) -> None:
         """At the end: what nobody could be named for, and what per-engine commands started."""
@@ -365,12 +415,12 @@ class Runner:
             sweep.look(time.monotonic())
 
 
-def _exits(poll: epoll, lacks: frozenset[str]) -> PidfdExits | SignalExits:
+def _has_pidfd(lacks: frozenset[str]) -> bool:
     pidfd = None if "PIDFD" in lacks else open_pidfd(os.getpid())
     if pidfd is None:
-        return SignalExits(poll)
+        return False
     os.close(pidfd)
-    return PidfdExits(poll)
+    return True
 
 
 def _kin(lacks: frozenset[str]) -> Kin | GroupKin:

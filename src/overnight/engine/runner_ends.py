@@ -17,13 +17,14 @@ from _signal import (  # type: ignore[import-not-found]  # not in typeshed
     signal,
 )
 from _socket import socketpair
+from select import select
 
 from overnight.core import engine_events as e
 from overnight.engine.polled import PolledLink
 from overnight.engine.runner import Runner
 from overnight.formats import link as f
 from overnight.guard.adopt import adopt_orphans
-from overnight.guard.sweep import LOOK_S, Sweep, marked_orphans, orphans_below
+from overnight.guard.sweep import Sweep, marked_orphans, orphans_below
 from overnight.model import messages as m
 
 TYPE_CHECKING = False
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from overnight.guard.processes import Process
+
+PATIENCE_S = 10.0
+"""How long a runner that does not read is waited for at the end."""
+
+FORK_TRIES = 20
+FORK_AGAIN_S = 0.05
+"""Where there are too many processes, some end soon: this often a fork is tried again."""
 
 HIGHEST_FD = 1024
 """Descriptors of an engine are below: some for itself and one for each runner."""
@@ -69,14 +77,23 @@ class RunnerEnds:
 
     def _fork(self) -> RunnerEnd:
         ours, theirs = (each.detach() for each in socketpair())
-        pid = os.fork()
-        if pid == 0:
-            _be_runner(theirs, self._inherited, self._lacks)
-        os.close(theirs)
+        try:
+            pid = _fork_patiently()
+            if pid == 0:
+                _be_runner(theirs, self._inherited, self._lacks)
+        except OSError:
+            os.close(ours)
+            raise
+        finally:
+            os.close(theirs)
         return RunnerEnd(pid, PolledLink(self._poll, ours, ours))
 
     def start(self, runner: int, setup_payload: bytes) -> None:
-        """Make a runner of this id."""
+        """Make a runner of this id.
+
+        Raises:
+            OSError: There is no process for it.
+        """
         end, self._spare = self._spare or self._fork(), None
         self._ends[runner] = end
         self._by_fd[end.link.read_fd] = runner
@@ -93,9 +110,18 @@ class RunnerEnds:
             _end(self._spare)
         for end in self._ends.values():
             end.link.send(m.CLOSE, b"")
-            end.link.push_all(0.0)
+            end.link.push_all(PATIENCE_S)
         for end in self._ends.values():
+            self._hear_out(end)
             os.waitpid(end.pid, 0)
+
+    def _hear_out(self, end: RunnerEnd) -> None:
+        """Pass on what a runner still has to say, until it has ended."""
+        while not end.link.closed:
+            select((end.link.read_fd,), (), ())
+            for kind, payload in end.link.receive():
+                if kind == m.NOTICE:
+                    self._tell_driver(kind, payload)
 
     # ---- messages
 
@@ -149,9 +175,9 @@ class RunnerEnds:
         return orphans_below({end.pid for end in ends})
 
     @property
-    def look_after_s(self) -> float | None:
-        """When to call ``look`` again."""
-        return LOOK_S if self._sweeps else None
+    def is_sweeping(self) -> bool:
+        """Whether ``look`` is to be called every ``LOOK_S``."""
+        return bool(self._sweeps)
 
     def look(self) -> list[e.Event]:
         """Go on ending them; which dead runners have nothing left now."""
@@ -174,6 +200,15 @@ def _end(end: RunnerEnd) -> None:
         pass  # reaped with the orphans
 
 
+def _fork_patiently() -> int:
+    for _ in range(FORK_TRIES):
+        try:
+            return os.fork()
+        except BlockingIOError:  # EAGAIN
+            time.sleep(FORK_AGAIN_S)
+    return os.fork()
+
+
 def _be_runner(link_fd: int, inherited: list[bytes], lacks: frozenset[str]) -> NoReturn:
     """What the fork does, to its end."""
     status = 1
@@ -193,7 +228,7 @@ def _be_runner(link_fd: int, inherited: list[bytes], lacks: frozenset[str]) -> N
 
 
 _READERS: dict[int, Callable[[int, bytes], e.Event]] = {
-    m.ENDED: lambda runner, payload: e.AttemptsEnded(runner, f.decode_reports(payload)[1]),
+    m.ENDED: lambda runner, payload: e.AttemptsEnded(runner, *f.reports_and_rows(payload)),
     m.PE_ENDED: lambda runner, payload: e.CommandEnded(
         runner, f.decode_per_engine_reports(payload)[1][0][1]
     ),

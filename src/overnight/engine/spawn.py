@@ -6,9 +6,9 @@ as Python calls it. It is private, and its arguments differ by version; where it
 known, ``os.posix_spawn`` does the same.
 
 Every child gets a session of its own, standard input from /dev/null, an empty signal
-mask and default handlers: the signals that Python ignores are restored, those that a
-background shell had left ignored were given handlers by ``defaults_for_children``.
-All other descriptors of this process are close-on-exec.
+mask and default handlers: the signals that Python ignores are restored here, those that
+a background shell had left ignored when the engine began. All other descriptors of this
+process are close-on-exec.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Spawner:
 
     def _by_vfork(self) -> Spawn | None:
         """``start`` by way of subprocess's own function, where its arguments are known."""
-        if not (3, 10) <= sys.version_info[:2] <= (3, 14):
+        if sys.version_info < (3, 10):  # forks
             return None
         try:
             from _posixsubprocess import fork_exec
@@ -67,10 +67,14 @@ class Spawner:
             path: bytes, arguments: Sequence[bytes], environment: Sequence[bytes],
             out: int, err: int,
         ) -> int:
-            pid = fork_exec(*(
-                arguments, (path,), False, (), None, environment, null, -1, -1, out, -1, err,
-                errors, errors_in, True, True, *rest,
-            ))
+            try:
+                pid = fork_exec(*(
+                    arguments, (path,), False, (), None, environment, null, -1, -1, out, -1, err,
+                    errors, errors_in, True, True, *rest,
+                ))
+            except TypeError:  # a version that has other arguments
+                self.start = self._by_posix_spawn
+                return self.start(path, arguments, environment, out, err)
             # After vfork the child has either become the program or said why not.
             if check.poll(0):
                 raise self._exec_error(pid)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import time
 
-from overnight.engine.capture import OutputFile, Pipe, output_paths
+from overnight.engine.capture import OutputFile, output_paths
 from overnight.engine.lane import BASH, Lane
+from overnight.engine.running import Running
 from overnight.engine.spawn import Spawner
-from overnight.formats.environment import attempt_variables, marks, slot_environment
-from overnight.guard.kin import Shell
+from overnight.formats.environment import attempt_variables, slot_environment
 from overnight.model.messages import PER_ENGINE_SLOT
 
 TYPE_CHECKING = False
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from overnight.model.attempt import Attempt
     from overnight.model.messages import Setup
-
-    Stream = Pipe | OutputFile
 
 NO_ERRNO = 200
 """Code of what could not start for a reason that has no errno, as disBatch writes it."""
@@ -37,50 +35,6 @@ class CannotStart(Exception):
         super().__init__(reason)
         self.code = code
         self.reason = reason
-
-
-class Running(Shell):
-    """An attempt as a process.
-
-    Attributes:
-        slot: Where.
-        attempt: What.
-        out: Its standard output.
-        err: Its standard error.
-        started_at: Unix seconds.
-        started_mono: The same moment by the clock that is never set back.
-        elapsed_s: From there to its shell's end.
-        is_over: Its shell has ended.
-    """
-
-    __slots__ = (
-        "_setup", "attempt", "elapsed_s", "err", "is_over", "out", "slot", "started_at",
-        "started_mono",
-    )
-
-    def __init__(
-        self, pid: int, slot: int, attempt: Attempt, out: Stream, err: Stream,
-        started_at: float, started_mono: float, setup: Setup,
-    ) -> None:
-        self.pid = pid
-        self.usage = None
-        self.signalled = _NOBODY
-        self.slot = slot
-        self.attempt = attempt
-        self.out = out
-        self.err = err
-        self.started_at = started_at
-        self.started_mono = started_mono
-        self.elapsed_s = 0.0
-        self.is_over = False
-        self._setup = setup
-
-    def marks(self) -> list[bytes]:
-        """What the environments of its processes carry, and no others'."""
-        return marks(self._setup, self.slot, self.attempt)
-
-
-_NOBODY: frozenset[tuple[int, int]] = frozenset()
 
 
 class Starter:
@@ -114,30 +68,53 @@ class Starter:
         if self._no_folder is not None:
             # A task in another directory would do its work in the wrong place.
             raise self._no_folder
-        environment = self._environment(slot) + attempt_variables(attempt)
+        base = self._environments.get(slot) or self._slot_environment(slot)
+        environment = base + attempt_variables(attempt)
+        if self._setup.output_dir is not None and slot != PER_ENGINE_SLOT:
+            try:
+                files = self._files(self._setup.output_dir, attempt)
+            except OSError as error:
+                self._say_not_kept(attempt, error)
+            else:
+                return self._start_into_files(slot, attempt, environment, *files)
+        fds: tuple[int, ...] = ()
         try:
-            out, err = self._streams(attempt, slot)
-        except OSError as error:
+            fds = os.pipe2(os.O_CLOEXEC)
+            fds += os.pipe2(os.O_CLOEXEC)
+            out_fd, out, err_fd, err = fds
+            os.set_blocking(out_fd, False)
+            os.set_blocking(err_fd, False)
+            started_at, started_mono = time.time(), time.monotonic()
+            pid = self._spawn(attempt, slot, environment, out, err)
+        except (OSError, ValueError) as error:
+            for fd in fds:
+                os.close(fd)
             raise _cannot_start(error) from error
+        os.close(out)
+        os.close(err)
+        return Running(
+            pid, slot, attempt, out_fd, err_fd, started_at, started_mono, self._setup
+        )
+
+    def _start_into_files(
+        self, slot: int, attempt: Attempt, environment: list[bytes],
+        out: OutputFile, err: OutputFile,
+    ) -> Running:
         started_at, started_mono = time.time(), time.monotonic()
         try:
             pid = self._spawn(attempt, slot, environment, out.write_fd, err.write_fd)
         except (OSError, ValueError) as error:
-            _give_up(out)
-            _give_up(err)
+            out.close(may_be_written=False)
+            err.close(may_be_written=False)
             raise _cannot_start(error) from error
-        if out.is_ours:
-            os.close(out.write_fd)
-        if err.is_ours:
-            os.close(err.write_fd)
-        return Running(pid, slot, attempt, out, err, started_at, started_mono, self._setup)
+        running = Running(pid, slot, attempt, -1, -1, started_at, started_mono, self._setup)
+        running.write_to(out, err)
+        return running
 
-    def _environment(self, slot: int) -> list[bytes]:
-        known = self._environments.get(slot)
-        if known is None:
-            known = slot_environment(self._inherited, self._setup, slot)
-            self._environments[slot] = known
-        return known
+    def _slot_environment(self, slot: int) -> list[bytes]:
+        environment = slot_environment(self._inherited, self._setup, slot)
+        self._environments[slot] = environment
+        return environment
 
     def _spawn(
         self, attempt: Attempt, slot: int, environment: list[bytes], out: int, err: int
@@ -152,24 +129,11 @@ class Starter:
         arguments = (BASH, b"-c", attempt.task.command)
         return start(BASH, arguments, environment, out, err)
 
-    def _streams(self, attempt: Attempt, slot: int) -> tuple[Stream, Stream]:
-        folder = self._setup.output_dir
-        if folder is not None and slot != PER_ENGINE_SLOT:
-            try:
-                return self._files(folder, attempt)
-            except OSError as error:
-                self._notice(
-                    "ERROR",
-                    f"output of task {attempt.task.id} is counted and not kept: {error}",
-                )
-        out = Pipe()
-        try:
-            return out, Pipe()
-        except OSError:
-            _give_up(out)
-            raise
+    def _say_not_kept(self, attempt: Attempt, error: OSError) -> None:
+        task = attempt.task
+        self._notice("ERROR", f"output of task {task.id} is counted and not kept: {error}")
 
-    def _files(self, folder: str, attempt: Attempt) -> tuple[Stream, Stream]:
+    def _files(self, folder: str, attempt: Attempt) -> tuple[OutputFile, OutputFile]:
         paths = output_paths(folder, attempt)
         parent = os.path.dirname(paths[0])
         if parent != self._made_folder:
@@ -179,15 +143,8 @@ class Starter:
         try:
             return out, OutputFile(paths[1])
         except OSError:
-            _give_up(out)
+            out.close(may_be_written=False)
             raise
-
-
-def _give_up(stream: Stream) -> None:
-    """Close a stream whose child there will not be."""
-    if stream.is_ours:
-        os.close(stream.write_fd)
-    stream.close(may_be_written=False)
 
 
 def _enter(folder: str) -> CannotStart | None:

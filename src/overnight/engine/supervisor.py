@@ -17,6 +17,7 @@ from overnight.engine.driver_end import DriverEnd
 from overnight.engine.runner_ends import RunnerEnds
 from overnight.engine.spool import Spool
 from overnight.formats import link as f
+from overnight.guard.sweep import LOOK_S
 from overnight.model import messages as m
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 EPOLLIN = 1
+SIGTERM = 15
 
 RETRY_S = 5.0
 """How often a spool that cannot be written, or a door that cannot be opened, is tried."""
@@ -37,22 +39,22 @@ class Supervisor:
     """One engine, from its greeting to its end."""
 
     def __init__(
-        self, read_fd: int, write_fd: int, term_fd: int, inherited: list[bytes], version: str,
-        lacks: frozenset[str],
+        self, read_fd: int, write_fd: int, signal_fd: int, inherited: list[bytes],
+        version: str, lacks: frozenset[str],
     ) -> None:
         """Greet the driver and make ready.
 
         Args:
             read_fd: From the driver.
             write_fd: To it; may be the same.
-            term_fd: Readable when this process was told to end.
+            signal_fd: Gives the numbers of signals this process has had, a byte each.
             inherited: The environment this process was started with.
             version: Of the package.
             lacks: What to do without although the kernel may have it.
         """
         self._poll = epoll()
-        self._term_fd = term_fd
-        self._poll.register(term_fd, EPOLLIN)
+        self._signal_fd = signal_fd
+        self._poll.register(signal_fd, EPOLLIN)
         self._engine = Engine(len(os.sched_getaffinity(0)), _most_slots_each())
         self._driver = DriverEnd(self._poll, self._engine, version, read_fd, write_fd)
         self._runners = RunnerEnds(self._poll, inherited, lacks, self._driver.say)
@@ -68,30 +70,27 @@ class Supervisor:
             for fd, _ in self._poll.poll(self._timeout_s()):
                 self._events += self._receive(fd)
             self._turn()
-        self._driver.hang_up()
         self._driver.stop_listening()
         self._runners.close()
+        self._driver.hang_up()
 
     def _timeout_s(self) -> float | None:
         wake_at = min(self._engine.wake_at, self._retry_at)
-        look_after_s = self._runners.look_after_s
-        if wake_at == NEVER:
-            return look_after_s
-        left_s = max(0.0, wake_at - time.monotonic())
-        return left_s if look_after_s is None else min(left_s, look_after_s)
+        if self._runners.is_sweeping:
+            wake_at = min(wake_at, time.monotonic() + LOOK_S)
+        return None if wake_at == NEVER else max(0.0, wake_at - time.monotonic())
 
     def _receive(self, fd: int) -> list[e.Event]:
         events = self._runners.receive(fd)
         if events is None:
             events = self._driver.receive(fd)
-        if events is None and fd == self._term_fd:
-            os.read(fd, 512)
+        if events is None and fd == self._signal_fd and SIGTERM in os.read(fd, 512):
             events = [e.Terminated()]
         return events or []
 
     def _turn(self) -> None:
         now = time.monotonic()
-        if self._runners.look_after_s is not None:
+        if self._runners.is_sweeping:
             self._events += self._runners.look()
         if now >= self._retry_at:
             self._retry_at = NEVER
@@ -111,8 +110,11 @@ class Supervisor:
     # ---- towards the driver
 
     def _say_ended(self, effect: e.SayEnded) -> None:
-        reports = [report for _, report in effect.pairs]
-        self._driver.say(m.ENDED, f.encode_reports(effect.sequence, reports))
+        if effect.rows:
+            payload = f.numbered(effect.sequence, effect.rows)
+        else:
+            payload = f.encode_reports(effect.sequence, [report for _, report in effect.pairs])
+        self._driver.say(m.ENDED, payload)
 
     def _say_kept(self, effect: e.SayKept) -> None:
         self._driver.say(m.KEPT, f.encode_kept(effect.sequence, effect.pairs))
@@ -137,7 +139,11 @@ class Supervisor:
     # ---- towards the runners
 
     def _start_runner(self, effect: e.StartRunner) -> None:
-        self._runners.start(effect.runner, self._driver.setup_payload)
+        try:
+            self._runners.start(effect.runner, self._driver.setup_payload)
+        except OSError as error:
+            self._driver.notice("ERROR", f"no process for a runner: {error.strerror}")
+            self._events.append(e.RunnerDied(effect.runner))
 
     def _set_up_runners(self, effect: e.SetUpRunners) -> None:
         self._runners.tell_all(m.SETUP, self._driver.setup_payload)

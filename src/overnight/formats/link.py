@@ -28,6 +28,8 @@ from overnight.formats.rows import (
     encode_number,
     encode_per_engine_reports,
     encode_reports,
+    numbered,
+    reports_and_rows,
 )
 from overnight.model.messages import LINK_VERSION, MAGIC, Setup
 
@@ -41,8 +43,8 @@ __all__ = [
     "decode_commands", "decode_control", "decode_ids", "decode_kept", "decode_number",
     "decode_per_engine_reports", "decode_reports", "encode_attempts", "encode_commands",
     "encode_control", "encode_ids", "encode_kept", "encode_number",
-    "encode_per_engine_reports", "encode_reports", "frame", "frame_header",
-    "setup_from_mapping", "setup_to_mapping",
+    "encode_per_engine_reports", "encode_reports", "frame", "frame_header", "numbered",
+    "reports_and_rows", "setup_from_mapping", "setup_to_mapping",
 ]
 
 MAX_FRAME = 64 * 1024 * 1024

@@ -206,6 +206,21 @@ def decode_reports(payload: bytes) -> tuple[int, list[Report]]:
     return decode_number(payload[:8]), _reports(payload[8:])
 
 
+def reports_and_rows(payload: bytes) -> tuple[list[Report], bytes]:
+    """Reports of an ENDED frame, and their rows, which ``numbered`` makes a frame of again.
+
+    Raises:
+        LinkBroken: As ``decode_reports``.
+    """
+    rows = payload[_NUMBER.size:]
+    return _reports(rows), rows
+
+
+def numbered(sequence: int, rows: bytes) -> bytes:
+    """An ENDED frame with another sequence number."""
+    return _NUMBER.pack(sequence) + rows
+
+
 # ---- reports with their attempts (KEPT), and of per-engine commands (PE_ENDED)
 
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 SIGKILL = 9
 
+LIST_SIZE = 2048
+"""Bytes that nearly every list of children fits in."""
+
 
 class Shell:
     """The process of an attempt: a child of this one, and not reaped before ``usage`` is set.
@@ -94,8 +97,10 @@ class Kin:
     def ended(self, shell: Shell) -> tuple[int, int]:
         """How a shell ended that has, and how many processes of its attempt are left."""
         shells, strays = self._shells, self._strays
-        count = os.pread(self._children, 1 << 16, 0).count(b" ")
-        if count != len(shells) + len(strays) or (strays and shell in strays.values()):
+        text = os.pread(self._children, LIST_SIZE, 0)
+        if len(text) == LIST_SIZE:
+            text = self._read_children()
+        if text.count(b" ") != len(shells) + len(strays) or (strays and shell in strays.values()):
             left = len(self._others(self._trees([shell])[0], shell))
             if left:
                 return _code_of_zombie(shell.pid), left
@@ -140,7 +145,16 @@ class Kin:
     # ---- who is there
 
     def _children_now(self) -> set[int]:
-        return {int(pid) for pid in os.pread(self._children, 1 << 16, 0).split()}
+        return {int(pid) for pid in self._read_children().split()}
+
+    def _read_children(self) -> bytes:
+        """Their numbers, a blank behind each."""
+        size = LIST_SIZE
+        while True:
+            text = os.pread(self._children, size, 0)
+            if len(text) < size:
+                return text
+            size *= 4
 
     def _trees(self, shells: Sequence[Shell]) -> list[list[Process]]:
         """Processes of each attempt that are alive, by one walk over /proc."""

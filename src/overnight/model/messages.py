@@ -31,7 +31,9 @@ HELLO      mapping, after the 16 magic bytes: ``link`` (version), ``version`` (o
            package), ``run``, ``generation`` (highest seen), ``role``, ``pid``,
            ``start`` (start time of the process, clock ticks since boot), ``boot``
            (boot id), ``host``, ``cores``, ``python``, ``started`` (whether its START
-           commands have run), ``running`` (how many RUNNING rows follow)
+           commands have run), ``closing`` (it takes nothing more), ``running`` (how many
+           RUNNING rows follow), ``kept`` (how many KEPT and PE_ENDED frames, at least,
+           follow its SETUP)
 RUNNING    rows of attempts that run here, after HELLO of an engine that lived on
 OPENED     its START commands are over: it takes tasks
 ENDED      a sequence number and rows of reports
@@ -72,7 +74,7 @@ HELLO, RUNNING, OPENED, ENDED, KEPT, PE_ENDED, RECALLED, NOTICE, CLOSED, PONG, R
 PER_ENGINE_SLOT = -1
 """Where per-engine commands run: a slot beside the others."""
 
-BUSY_PREFETCH_S = 0.02
+BUSY_PREFETCH_S = 0.04
 """An engine may hold, beyond its free slots, what it finishes in this time."""
 
 

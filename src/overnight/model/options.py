@@ -66,7 +66,7 @@ class RunOptions:
 
     def __init__(self, **chosen: Any) -> None:
         for name, value in chosen.items():
-            if not hasattr(type(self), name):
+            if name not in RunOptions.__annotations__:
                 raise TypeError(f"a run has no option {name!r}")
             setattr(self, name, value)
 

@@ -64,9 +64,9 @@ class RunFiles:
         """What an engine and its runners say outside the link."""
         return f"{self.prefix}_{label}_{node}_engine_{rank}.log"
 
-    def spool(self, rank: int) -> str:
-        """Reports that an engine kept while no driver listened; until collected."""
-        return f"{self.prefix}_engine_{rank}.spool"
+    def spool(self, engine: str) -> str:
+        """Reports that this one engine kept while no driver listened; until collected."""
+        return f"{self.prefix}_engine_{engine}.spool"
 
 
 def prefix_of_status(path: str) -> str | None:

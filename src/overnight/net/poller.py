@@ -41,7 +41,10 @@ class Poller:
             self._poll.unregister(fd)
 
     def wait(self, timeout_s: float | None) -> list[tuple[int, int]]:
-        """Descriptors that are ready, with what for; empty at the time limit or a signal."""
+        """Descriptors that are ready, with what for; empty at the time limit.
+
+        A signal does not end the waiting; its handler has to make something ready.
+        """
         if timeout_s is None:
             return self._poll.poll()  # type: ignore[no-any-return]  # epoll and poll agree here
         limit = timeout_s if self._has_epoll else int(timeout_s * 1000 + 0.999)

@@ -8,7 +8,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from overnight.errors import ListRefused
     from overnight.model.task import Item
+
+KEPT_WHEN_BEGUN = "what was started goes on to its end; nothing further is started"
+"""What is true when a list is refused after items of it were given."""
 
 
 class LineItems:
@@ -33,7 +37,8 @@ class LineItems:
         self._warn = warn
         self._reader = TaskReader()
         self._rest: Iterator[object] | None = None  # what the last line still makes
-        self._found: list[Suspicion] = []
+        self._refusal: ListRefused | None = None
+        self._has_given = False
 
     @property
     def is_between_lines(self) -> bool:
@@ -41,43 +46,47 @@ class LineItems:
 
     @property
     def is_refused(self) -> bool:
-        return bool(self._found)
+        return self._refusal is not None
 
     def take(self, count: int, next_line: Callable[[], bytes | None]) -> list[Item]:
         """Up to ``count`` items.
 
         Args:
-            count: Most items wanted.
+            count: Most items wanted, at least one.
             next_line: Gives the next line, or None when there is none now.
 
         Raises:
             ListRefused: The next line is suspicious, and reading is not lenient. Items
                 before it were given by earlier calls.
         """
-        if self._found:
-            raise refusal(self._name, self._found)
         items: list[Item] = []
-        while len(items) < count and not self._found:
+        while len(items) < count and self._refusal is None:
             if self._rest is None:
                 raw = next_line()
                 if raw is None:
                     break
                 self._rest = iter(self._reader.read_line(raw))
             self._take_of_line(items, count)
+        if self._refusal is not None and not items:
+            # At once when nothing comes before it: an empty answer would mean "wait".
+            raise self._refusal
+        self._has_given = self._has_given or bool(items)
         return items
 
     def _take_of_line(self, items: list[Item], count: int) -> None:
         for made in self._rest or ():
             if isinstance(made, Suspicion):
-                self._suspect(made)
+                self._suspect(made, bool(items) or self._has_given)
             else:
                 items.append(made)  # type: ignore[arg-type]  # the reader makes nothing else
-            if len(items) >= count or self._found:
+            if len(items) >= count or self._refusal is not None:
                 return
         self._rest = None
 
-    def _suspect(self, suspicion: Suspicion) -> None:
+    def _suspect(self, suspicion: Suspicion, has_begun: bool) -> None:
         if self._is_lenient:
             self._warn(suspicion.words(self._name))
-        else:
-            self._found.append(suspicion)
+            return
+        self._refusal = refusal(self._name, [suspicion])
+        if has_begun:
+            self._refusal.kept = KEPT_WHEN_BEGUN

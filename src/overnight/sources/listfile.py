@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 
-from overnight.formats.taskfile import ListScan, refusal
+from overnight.errors import UsageError
+from overnight.formats.taskfile import SHOWN_FINDINGS, ListScan, refusal
+from overnight.sources.changes import Changes
 from overnight.sources.lines import LineItems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from overnight.formats.taskfile import Suspicion
     from overnight.model.task import Item
 
 BLOCK = 1 << 20
@@ -37,14 +41,18 @@ class ListFile:
 
         Raises:
             OSError: It cannot be opened.
+            UsageError: It is no regular file: looking it through would use it up.
         """
         self.name = path
         self.total: int | None = None
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a directory has its own error
+            raise UsageError(f"{path} is no regular file, it can only be read as a stream",
+                             kept="nothing was started", do="pipe it in, and name - as the list")
         self._file = io.BufferedReader(io.FileIO(path), BLOCK)
         self._is_lenient = is_lenient
-        self._warn = warn
         self._items = LineItems(path, is_lenient=is_lenient, warn=warn)
-        self._stamp = self._stamp_now()
+        self._changes = Changes(self._file.fileno(), path, warn)
 
     def scan(self, limit: int = SCAN_LIMIT) -> None:
         """Look the whole file through for suspicious lines, and count its items.
@@ -54,15 +62,18 @@ class ListFile:
         Raises:
             ListRefused: It holds suspicious lines, and reading is not lenient.
         """
-        if os.fstat(self._file.fileno()).st_size > limit:
+        fd = self._file.fileno()
+        if os.fstat(fd).st_size > limit:
             return
-        scan, found = ListScan(), []
-        with open(self.name, "rb", buffering=0) as file:
-            while block := file.read(BLOCK):
-                found += scan.feed(block)
-        found += scan.finish()
-        if found and not self._is_lenient:
-            raise refusal(self.name, found)
+        scan = ListScan()
+        findings = _Findings()
+        at = 0
+        while block := os.pread(fd, BLOCK, at):
+            at += len(block)
+            findings.add(scan.feed(block))
+        findings.add(scan.finish())
+        if findings.first and not self._is_lenient:
+            raise refusal(self.name, findings.first, findings.more)
         self.total = scan.items
 
     def fileno(self) -> None:
@@ -74,21 +85,27 @@ class ListFile:
         Raises:
             ListRefused: The next line is suspicious, and reading is not lenient.
         """
+        self._changes.look()
         items = self._items.take(count, self._next_line)
         is_over = self._items.is_between_lines and not self._file.peek(1)
-        if is_over and self._stamp != self._stamp_now():
-            self._warn(f"{self.name} was changed while it was being run: lines that were added"
-                       " at its end have run, other changes may not have been seen")
-            self._stamp = self._stamp_now()
         return items, is_over and not self._items.is_refused
 
     def _next_line(self) -> bytes | None:
         return self._file.readline() or None
 
-    def _stamp_now(self) -> tuple[int, int]:
-        now = os.fstat(self._file.fileno())
-        return now.st_size, now.st_mtime_ns
-
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+class _Findings:
+    """Suspicions of a scan: the first few, and how many there are besides."""
+
+    def __init__(self) -> None:
+        self.first: list[Suspicion] = []
+        self.more = 0
+
+    def add(self, found: Sequence[Suspicion]) -> None:
+        room = SHOWN_FINDINGS - len(self.first)
+        self.first += found[:room]
+        self.more += len(found[room:])

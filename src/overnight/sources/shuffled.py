@@ -1,19 +1,20 @@
 """A list file in random order, within each part between two barriers (``--shuffle``).
 
-Eight bytes are kept for each line of a part: where it begins. Ids and line numbers stay
-those of the list. A REPEAT is kept as its numbers.
+A part is looked through when it is reached; its lines are read again one by one, in the
+new order. Ids and line numbers stay those of the list.
 """
 
 from __future__ import annotations
 
 import os
-from array import array
-from bisect import bisect_right
 
 from overnight.core.permute import Permutation
-from overnight.errors import UsageError
+from overnight.errors import ListRefused, OvernightError
 from overnight.formats.taskfile import Suspicion, TaskReader, refusal
-from overnight.model.task import NO_REPEAT, Barrier, Task
+from overnight.model.task import NO_REPEAT, Barrier, PerEngine, Task
+from overnight.sources.changes import Changes
+from overnight.sources.lines import KEPT_WHEN_BEGUN
+from overnight.sources.part import Part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,37 +23,12 @@ if TYPE_CHECKING:
     from overnight.model.task import Item
     from overnight.sources.listfile import ListFile
 
+LINE_END = b"\r\n"
+LAST_SPECIAL = ord("#")
+"""A line that begins with a greater byte is a task, whatever follows."""
 
-class _Lines:
-    """Consecutive lines that each make one task, under one prefix and suffix."""
-
-    def __init__(self, first: Task, place: int, wrap: tuple[bytes, bytes]) -> None:
-        self.first_id = first.id
-        self.first_line = first.line
-        self.place = place  # of the first line among the offsets
-        self.wrap = wrap
-        self.count = 1
-
-    def goes_on_with(self, task: Task, wrap: tuple[bytes, bytes]) -> bool:
-        """Whether the task is this run's next."""
-        return (
-            task.id == self.first_id + self.count
-            and task.line == self.first_line + self.count and wrap == self.wrap
-        )
-
-
-class _Repeat:
-    """The tasks of one REPEAT."""
-
-    def __init__(self, first: Task, step: int, count: int) -> None:
-        self.first = first
-        self.step = step
-        self.count = count
-
-    def task(self, index: int) -> Task:
-        """The index-th of them."""
-        first = self.first
-        return Task(first.id + index, first.line, first.repeat + index * self.step, first.command)
+FIRST_READ = 4096
+"""Bytes read to get a line again: enough for nearly all."""
 
 
 class Shuffled:
@@ -70,10 +46,8 @@ class Shuffled:
             warn: As for the list; told of the seed too.
 
         Raises:
-            UsageError: It is no regular file, which could be read at any place.
+            OSError: The list cannot be opened once more.
         """
-        if not os.path.isfile(source.name):
-            raise UsageError(f"--shuffle needs a regular file, {source.name} is none")
         if seed < 0:
             seed = int.from_bytes(os.urandom(4), "big")
             warn(f"tasks start in random order; --shuffle={seed} gives the same again")
@@ -84,10 +58,13 @@ class Shuffled:
         self._warn = warn
         self._file = open(source.name, "rb")  # noqa: SIM115  # closed by close()
         source.close()
+        self._changes = Changes(self._file.fileno(), source.name, warn)
         self._reader = TaskReader()
-        self._offset = 0
+        self._finds = self._find()
         self._part: Iterator[Item] = iter(())
         self._has_ended = False
+        self._has_given = False
+        self._refusal: OvernightError | None = None
 
     def fileno(self) -> None:
         """A file never makes one wait."""
@@ -96,97 +73,118 @@ class Shuffled:
         """The next items in this order.
 
         Raises:
-            ListRefused: A line is suspicious, and reading is not lenient.
+            ListRefused: The next part holds a suspicious line, and reading is not lenient; or
+                the list was changed so that lines cannot be found again. Items before were
+                given by earlier calls.
         """
+        self._changes.look()
         items: list[Item] = []
+        try:
+            is_over = self._refusal is None and self._take(items, count)
+        except OvernightError as error:
+            is_over, self._refusal = False, error
+            if items or self._has_given:
+                error.kept = KEPT_WHEN_BEGUN
+        if self._refusal is not None and not items:
+            raise self._refusal
+        self._has_given = self._has_given or bool(items)
+        return items, is_over
+
+    def _take(self, items: list[Item], count: int) -> bool:
         while len(items) < count:
             item = next(self._part, None)
             if item is not None:
                 items.append(item)
             elif self._has_ended:
-                return items, True
+                return True
             else:
                 self._part = self._next_part()
-        return items, False
+        return False
 
     def _next_part(self) -> Iterator[Item]:
         """What comes up to the next barrier, shuffled, and the barrier behind it."""
-        heads, groups, offsets, barrier = self._index_part()
-        starts = [0]
-        for group in groups:
-            starts.append(starts[-1] + group.count)
-        order = Permutation(starts[-1], self._seed)
-        yield from heads
-        for place in range(len(order)):
-            number = order[place]
-            at = bisect_right(starts, number) - 1
-            yield self._task(groups[at], number - starts[at], offsets)
+        part, barrier = self._look_through_part()
+        yield from part.heads
+        # Parts of one length would all have the same order but for the line in the key.
+        order = Permutation(len(part), self._seed + (self._reader.line << 32))
+        for place in range(len(part)):
+            yield part.task(order[place], self._line_at)
         if barrier is not None:
             yield barrier
 
-    def _task(self, group: _Lines | _Repeat, index: int, offsets: array[int]) -> Task:
-        if isinstance(group, _Repeat):
-            return group.task(index)
-        self._file.seek(offsets[group.place + index])
-        prefix, suffix = group.wrap
-        text = self._file.readline().rstrip(b"\r\n")
-        return Task(group.first_id + index, group.first_line + index, NO_REPEAT,
-                    prefix + text + suffix)
+    def _look_through_part(self) -> tuple[Part, Barrier | None]:
+        part, reader = Part(), self._reader
+        for item, offset, count, step in self._finds:
+            if isinstance(item, Barrier):
+                return part, item
+            if isinstance(item, PerEngine):
+                part.heads.append(item)
+            elif item is None:
+                part.add_line(reader.next_id - 1, reader.line, offset, reader.wrap)
+            else:
+                part.add_tasks(item, count, step)
+        self._has_ended = True
+        return part, None
 
-    def _index_part(
-        self,
-    ) -> tuple[list[Item], list[_Lines | _Repeat], array[int], Barrier | None]:
-        heads: list[Item] = []
-        groups: list[_Lines | _Repeat] = []
-        offsets = array("Q")
-        self._file.seek(self._offset)
-        while True:
-            begin = self._file.tell()
-            raw = self._file.readline()
-            if not raw:
-                self._has_ended = True
-                return heads, groups, offsets, None
-            self._offset = begin + len(raw)
-            before = self._reader.next_id
-            made = iter(self._reader.read_line(raw))
-            barrier = self._index_line(made, begin, before, heads, groups, offsets)
-            if barrier is not None:
-                return heads, groups, offsets, barrier
+    def _find(self) -> Iterator[tuple[Task | Barrier | PerEngine | None, int, int, int]]:
+        """Everything in the list, in its order.
 
-    def _index_line(
-        self, made: Iterator[object], begin: int, first_id: int, heads: list[Item],
-        groups: list[_Lines | _Repeat], offsets: array[int],
-    ) -> Barrier | None:
-        """Take in what one line makes; the barrier that ends the part, if it is one."""
-        count = self._reader.next_id - first_id
+        Yields:
+            An item, or None for a line that makes one task and can be read again for it; the
+            offset of the line; how many tasks the item stands for, and the step between
+            their repeat indices.
+        """
+        offset = 0
+        reader = self._reader
+        for raw in self._file:
+            if raw[0] > LAST_SPECIAL and b"\r" not in raw and reader.line:
+                reader.pass_tasks(1)  # nearly all lines: no task need be made of it now
+                yield None, offset, 1, 0
+            else:
+                for item, count, step in self._find_in(raw):
+                    is_readable = count == 1 and self._makes(raw, item)
+                    yield None if is_readable else item, offset, count, step
+            offset += len(raw)
+
+    def _find_in(self, raw: bytes) -> Iterator[tuple[Task | Barrier | PerEngine, int, int]]:
+        made = iter(self._reader.read_line(raw))
+        has_one_piece = b"\r" not in raw.rstrip(LINE_END)
         for item in made:
             if isinstance(item, Suspicion):
                 self._suspect(item)
-            elif isinstance(item, Barrier):
-                return item
-            elif not isinstance(item, Task):
-                heads.append(item)  # type: ignore[arg-type]  # a per-engine command
-            elif item.repeat != NO_REPEAT:
-                second = next(made, None)
-                step = second.repeat - item.repeat if isinstance(second, Task) else 0
-                groups.append(_Repeat(item, step, count))
-                return None
-            elif count == 1 and item.line == self._reader.line:
-                self._add_line(item, begin, groups, offsets)
+            elif isinstance(item, Task) and item.repeat != NO_REPEAT and has_one_piece:
+                yield item, self._reader.next_id - item.id, _step(item, made)
+                return
             else:
-                groups.append(_Repeat(item, 0, 1))  # a piece of a line with lone CRs
-        return None
+                yield item, 1, 0
 
-    def _add_line(
-        self, task: Task, begin: int, groups: list[_Lines | _Repeat], offsets: array[int]
-    ) -> None:
-        wrap = self._reader.wrap
-        last = groups[-1] if groups else None
-        if isinstance(last, _Lines) and last.goes_on_with(task, wrap):
-            last.count += 1
-        else:
-            groups.append(_Lines(task, len(offsets), wrap))
-        offsets.append(begin)
+    def _makes(self, raw: bytes, item: Task | Barrier | PerEngine) -> bool:
+        """Whether the line, read again, makes the task: not behind a byte-order mark, say."""
+        if not isinstance(item, Task) or item.repeat != NO_REPEAT:
+            return False
+        prefix, suffix = self._reader.wrap
+        return prefix + raw.rstrip(LINE_END) + suffix == item.command
+
+    def _line_at(self, offset: int, line: int) -> bytes:
+        """The line at this offset, without its end.
+
+        Raises:
+            ListRefused: No line begins there any more.
+        """
+        size = FIRST_READ
+        before = min(offset, 1)
+        while True:
+            data = os.pread(self._file.fileno(), size, offset - before)
+            end = data.find(b"\n", before)
+            if end >= 0 or len(data) < size:
+                break
+            size *= 4
+        if len(data) <= before or (before and data[:1] != b"\n"):
+            raise ListRefused(
+                f"line {line} is not where it was: the list was changed", where=self._name,
+                kept="no task was started", do="resume with the list as it was",
+            )
+        return data[before: end if end >= 0 else len(data)].rstrip(LINE_END)
 
     def _suspect(self, suspicion: Suspicion) -> None:
         if not self._is_lenient:
@@ -196,3 +194,9 @@ class Shuffled:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _step(first: Task, others: Iterator[object]) -> int:
+    """The step of the REPEAT whose first task is given, by its second."""
+    second = next(others, None)
+    return second.repeat - first.repeat if isinstance(second, Task) else 0

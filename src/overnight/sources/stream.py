@@ -28,17 +28,20 @@ class Stream:
     total: int | None = None  # nobody knows how much will come
 
     def __init__(
-        self, fd: int, name: str, *, is_lenient: bool, warn: Callable[[str], None]
+        self, fd: int, name: str, *, is_lenient: bool, warn: Callable[[str], None],
+        owns: bool = False,
     ) -> None:
-        """Read from a descriptor, which stays its owner's.
+        """Read from a descriptor.
 
         Args:
             fd: A pipe, a terminal, a file.
             name: For messages.
             is_lenient: Whether suspicious lines are read, with a warning each.
             warn: Told of those that are.
+            owns: It is closed with the stream; otherwise it stays its owner's.
         """
         self._fd = fd
+        self._owns = owns
         self._items = LineItems(name, is_lenient=is_lenient, warn=warn)
         self._lines: deque[bytes] = deque()
         self._unfinished: list[bytes] = []
@@ -60,7 +63,10 @@ class Stream:
 
     def _next_line(self) -> bytes | None:
         while not self._lines and not self._has_ended and _has_data(self._fd):
-            self._receive(os.read(self._fd, READ_SIZE))
+            try:
+                self._receive(os.read(self._fd, READ_SIZE))
+            except BlockingIOError:  # whoever else reads here was quicker
+                break
         return self._lines.popleft() if self._lines else None
 
     def _receive(self, data: bytes) -> None:
@@ -76,7 +82,19 @@ class Stream:
                 self._lines.append(last)
 
     def close(self) -> None:
-        """Nothing to do: the descriptor belongs to whoever opened it."""
+        """Nothing more will be read."""
+        if self._owns:
+            os.close(self._fd)
+
+
+def open_stream(path: str, *, is_lenient: bool, warn: Callable[[str], None]) -> Stream:
+    """A list that can be read once: a named pipe, what a shell makes of ``<(command)``.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    return Stream(fd, path, is_lenient=is_lenient, warn=warn, owns=True)
 
 
 def _has_data(fd: int) -> bool:

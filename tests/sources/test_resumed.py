@@ -1,0 +1,92 @@
+"""What a resumed list promises: tasks done before are known as such, in their place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from overnight.errors import ResumeRefused
+from overnight.formats import statusfile
+from overnight.model.outcome import Exited
+from overnight.model.report import Report
+from overnight.model.task import Barrier, DoneBefore, Task
+from overnight.sources.earlier import Earlier
+from overnight.sources.listfile import ListFile
+from overnight.sources.resumed import Resumed
+from tests.sources.kit import read_all
+
+
+def task(id: int, command: bytes = b"true") -> Task:
+    return Task(id, id + 1, -1, command)
+
+
+@pytest.fixture
+def resume(tmp_path: Path):
+    """Resume a list that an earlier run has recorded these tasks of, with their exit codes."""
+
+    def resume(data: bytes, *done: tuple[Task, int], retry: bool = False) -> Resumed:
+        (tmp_path / "Tasks").write_bytes(data)
+        status = tmp_path / "run_status.txt"
+        status.write_bytes(b"".join(
+            statusfile.task_row(task, Report(task.id, 1, Exited(code), 9, 1.0, 0.1), "n1")
+            for task, code in done
+        ))
+        source = ListFile(str(tmp_path / "Tasks"), is_lenient=False, warn=print)
+        source.scan()
+        return Resumed(source, Earlier([str(status)], retry=retry))
+
+    return resume
+
+
+def test_what_was_done_stands_in_the_place_of_its_task(resume):
+    source = resume(b"true\ntrue\n#DISBATCH BARRIER\ntrue\n", (task(1), 3))
+    first, second, third, fourth = read_all(source)
+    assert (first, fourth) == (task(0), task(3))
+    assert isinstance(third, Barrier)
+    assert isinstance(second, DoneBefore)
+    assert (second.task, second.code) == (task(1), 3)
+    assert second.row.startswith(b"R  S\t1\t")
+    source.close()
+
+
+def test_what_failed_is_a_task_again_where_that_is_wanted(resume):
+    items = read_all(resume(b"true\ntrue\n", (task(0), 3), (task(1), 0), retry=True))
+    assert items[0] == task(0)
+    assert isinstance(items[1], DoneBefore)
+
+
+def test_the_total_counts_what_was_done(resume):
+    assert resume(b"true\ntrue\n", (task(0), 0)).total == 2
+
+
+def test_it_is_waited_for_as_for_its_list(resume):
+    assert resume(b"true\n").fileno() is None
+
+
+def test_what_comes_before_a_task_that_does_not_fit_is_given_first(resume):
+    source = resume(b"a\nb\nc\n", (task(1, b"another b"), 0))
+    assert source.read(10) == ([task(0, b"a")], False)
+    for _ in range(2):
+        with pytest.raises(ResumeRefused, match="another b") as refused:
+            source.read(10)
+    assert refused.value.kept.startswith("what was started goes on")
+
+
+def test_a_first_task_that_does_not_fit_is_refused_at_once(resume):
+    with pytest.raises(ResumeRefused) as refused:
+        resume(b"a\nb\n", (task(0, b"another a"), 0)).read(10)
+    assert refused.value.kept == "nothing was run"
+
+
+def test_the_end_of_a_list_is_not_said_in_front_of_a_refusal(resume):
+    source = resume(b"a\nb", (task(1, b"another b"), 0))
+    assert source.read(10)[1] is False
+
+
+def test_closing_leaves_no_file_open(resume):
+
+    before = len(os.listdir("/proc/self/fd"))
+    resume(b"a\n", (task(0, b"a"), 0)).close()
+    assert len(os.listdir("/proc/self/fd")) == before
