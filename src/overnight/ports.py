@@ -10,7 +10,7 @@ from overnight.core.recorded import Recorded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Sequence, Set
     from typing import Protocol
 
     from overnight.core.effects import Entry
@@ -62,8 +62,12 @@ if TYPE_CHECKING:
                 ResumeRefused: It lives, and will not have this driver.
             """
 
-        def prove_ended(self) -> None:
-            """Return when nothing that it started runs any more; bring that about if need be."""
+        def prove_ended(self, released: Set[int]) -> Sequence[int]:
+            """Bring about that nothing it started runs, but what these tasks may leave.
+
+            Returns:
+                Numbers of processes that cannot be ended: hung in the kernel. None: proved.
+            """
 
     class Context(Protocol):
         """A group of engines that one host list or manager gives us."""

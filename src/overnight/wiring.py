@@ -17,8 +17,9 @@ from overnight.core.policy import Policy
 from overnight.core.scheduler import Scheduler
 from overnight.core.verdict import NO_RECORD
 from overnight.driver.describe import Description, read_description
-from overnight.driver.lock import PrefixLock, is_gone, read_owner
+from overnight.driver.lock import PrefixLock, is_gone, read_owner, refuse_owned
 from overnight.driver.loop import Driver
+from overnight.driver.output_folder import check_output_folder
 from overnight.driver.package import pack
 from overnight.driver.prefix import name_tasks, new_files
 from overnight.driver.record import Record
@@ -27,7 +28,7 @@ from overnight.formats.taskfile import TaskReader
 from overnight.formats.utilscript import script_text
 from overnight.model.messages import Setup
 from overnight.model.run import RunFiles, prefix_of_status
-from overnight.model.task import PerEngine, Task
+from overnight.model.task import PerEngine
 from overnight.observers.log import LogObserver
 from overnight.observers.runlog import RunLog
 from overnight.ports import Survivors
@@ -78,7 +79,9 @@ class Plan:
         own = os.path.realpath(self.files.status)
         self.goes_on = own in [os.path.realpath(path) for path in options.resume_from]
         if not self.goes_on:
+            refuse_owned(self.files.lock)
             _refuse_taken(self.files)
+        check_output_folder(options.output)
         self._size = _size(self.files.status)
         self.source: Source = self._open_list()
         self.earlier: Earlier | None = None
@@ -229,9 +232,10 @@ class Run:
             kept.task_file = os.path.realpath(options.task_file or "")
         kept.prefix = files.prefix
         kept.resume_from = tuple(map(os.path.realpath, options.resume_from))
-        Description(
+        self._description = Description(
             kept, os.getcwd(), self.generation, self.plan.source.total, self.started_at
-        ).write(files)
+        )
+        self._description.write(files)
         self._log = RunLog(options.logfile or files.driver_log, options.loglevel)
         _write_script(files.utility_script, script_text(files.prefix))
         pack(files.engine_file)
@@ -316,9 +320,16 @@ class Run:
             verdict = self.driver.run()
             if verdict.ending != NO_RECORD:
                 self._tidy()
+            self._note_ending(verdict)
             return verdict
         finally:
             self._lock.release()
+
+    def _note_ending(self, verdict: Verdict) -> None:
+        """Say beside the run how it ended: to those who look later it was not killed."""
+        self._description.end(verdict)
+        with suppress(OSError):  # a full disk; the rows are what counts
+            self._description.write(self.files)
 
     def _tidy(self) -> None:
         """Remove what only a living run needs, and what its rows make superfluous."""

@@ -255,7 +255,7 @@ WRONG_OURS = [
     ("--max-failures", "0", "not a whole number of at least 1"),
     ("--load", "heavy", "not a load"),
     ("--load", "nan", "not a load"),
-    ("--load", "-1", "not a load"),
+    ("--load", "inf", "not a load"),
     ("--memfree", "inf", "not a size"),
     ("--memfree", "1e999", "not a size"),
     ("--memfree", "-1G", "not a size"),

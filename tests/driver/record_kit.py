@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -49,6 +52,17 @@ def skipped(id: int, row: bytes | None) -> TaskSkipped:
 def said(events) -> list[tuple]:
     """Events as plain values, to be compared."""
     return [(type(e).__name__, *(getattr(e, name) for name in e.__slots__)) for e in events]
+
+
+@contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size for a moment."""
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, usual[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
 
 
 class RecordBench:

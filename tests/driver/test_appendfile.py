@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from overnight.driver import appendfile
+from tests.driver.record_kit import file_size_limit
 
 
 @pytest.fixture
@@ -133,6 +134,45 @@ def test_a_short_write_is_finished_at_its_own_offset(full_folder):
     file.write()
     file.close()
     assert path.read_bytes() == 4 * row + b"last\n"
+
+
+@pytest.mark.needs("mounts")
+def test_closing_on_a_full_disk_takes_a_torn_line_back(full_folder):
+    path = full_folder.path / "rows"
+    file = appendfile.create(str(path))
+    row = b"x" * 4999 + b"\n"
+    full_folder.fill(leave_kib=12)
+    file.append(4 * row)
+    with pytest.raises(OSError, match="No space left"):
+        file.write()
+    assert path.stat().st_size % len(row), "no row was torn"
+    file.close()
+    assert path.read_bytes() == 2 * row
+
+
+def test_closing_takes_nothing_back_that_is_whole(path):
+    path.write_bytes(b"an unfinished line")
+    file = appendfile.continue_file(str(path))
+    file.append(b"\none\ntwo")
+    file.write()
+    file.append(b"\nthree\n")
+    file.close()
+    assert path.read_bytes() == b"an unfinished line\none\n"
+    file = appendfile.continue_file(str(path))
+    file.append(b"two\n")
+    file.close()
+    assert path.read_bytes() == b"an unfinished line\none\n"
+
+
+def test_closing_takes_nothing_back_behind_which_older_rows_stand(path):
+    file = appendfile.create(str(path))
+    file.append(b"one\ntwo\nthree\n")
+    file.write()
+    file.reopen()  # their flush failed, and only a part is written anew
+    with file_size_limit(6), pytest.raises(OSError, match="File too large"):
+        file.write()
+    file.close()
+    assert path.read_bytes() == b"one\ntwo\nthree\n"
 
 
 @pytest.mark.needs("fuse")

@@ -12,10 +12,10 @@ import pytest
 import overnight
 from overnight.driver.lock import PrefixLock, is_gone, read_owner
 from overnight.errors import PrefixTaken
-from overnight.guard.processes import boot_id, process_identity
+from overnight.guard.processes import boot_id, place, process_identity
 from tests.conformance.harness_processes import wait_until
 
-HERE = os.uname().nodename
+HERE = place()
 RACERS = 20
 
 

@@ -8,11 +8,8 @@ kernel had dropped its pages.
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from hypothesis import settings
@@ -21,18 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from overnight.driver.record import Flushed
 from overnight.formats import statusfile
-from tests.driver.record_kit import RecordBench, ended, row_of, skipped
-
-
-@contextmanager
-def file_size_limit(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond a size for a moment."""
-    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, usual[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+from tests.driver.record_kit import RecordBench, ended, file_size_limit, row_of, skipped
 
 
 class RecordHistory(RuleBasedStateMachine):

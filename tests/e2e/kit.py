@@ -320,7 +320,7 @@ class Window:
             raise AssertionError(f"{error}; it showed\n{self.text}") from None
 
     def press(self, key: bytes) -> None:
-        """Type something: ``b"\\x03"`` is Ctrl-C."""
+        r"""Type something: ``b"\x03"`` is Ctrl-C."""
         os.write(self._fd, key)
 
     def close(self) -> None:

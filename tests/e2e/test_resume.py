@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -168,18 +169,17 @@ def test_a_resume_while_the_run_lives_is_refused(stage: Stage) -> None:
 
 
 def test_an_engine_of_another_host_is_not_passed_over(stage: Stage) -> None:
-    stage.write("Tasks", "true")
-    stage.run(disbatch("-p", "P", "Tasks"))
-    stage.path("P_status.txt").write_text("")
-    stage.write(
-        "P_engines.json",
-        '{"pid": 7, "start": 1, "boot": "b", "host": "elsewhere", "node": "elsewhere", "run": "P",'
-        ' "rank": 0, "attach": "/tmp/a", "spools": []}',
-    )
+    stage.write("Tasks", "echo > began; until [ -e go ]; do sleep 0.02; done", RAN)
+    live = stage.start(disbatch("-p", "P", "-t", "1", "Tasks"))
+    stage.appears("began")
+    live.signal(signal.SIGKILL)
+    live.wait()
+    noted = json.loads(stage.read("P_engines.json"))
+    stage.write("P_engines.json", json.dumps({**noted, "host": "elsewhere"}))
     ended = stage.run(disbatch("-p", "P", "-r", "P_status.txt", "Tasks"))
     assert ended.status == 1
     assert "an engine of this run was on elsewhere" in ended.err
-    assert stage.codes("P") == {}
+    assert ran(stage) == []
 
 
 def test_resume_says_what_it_misses(stage: Stage) -> None:

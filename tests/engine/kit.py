@@ -19,8 +19,8 @@ from pathlib import Path
 from overnight.driver.package import pack
 from overnight.formats import link as f
 from overnight.formats.bootstrap import engine_command
-from overnight.guard.processes import survey
-from overnight.guard.sweep import end_marked
+from overnight.guard.leftovers import GoneEngine, end_leftovers
+from overnight.guard.processes import process_identity, survey
 from overnight.model import messages as m
 from overnight.model.attempt import Attempt
 from overnight.model.report import Report
@@ -199,6 +199,13 @@ class Started:
         self.pid = pid
         self.log = log
         self.status: int | None = None
+        self._start = process_identity(pid)[0]
+
+    def gone(self) -> GoneEngine:
+        """Whose leftovers are to be looked for, once it has ended."""
+        setup = self.driver.setup
+        folders = [setup.cwd, os.environ.get("PWD", setup.cwd)]
+        return GoneEngine(setup.run, setup.rank, self.pid, self._start, folders)
 
     def has_ended(self) -> bool:
         if self.status is None:
@@ -273,4 +280,4 @@ def _end(engine: Started, setup: m.Setup) -> None:
                 os.waitpid(engine.pid, 0)
                 break
             nap.poll(5)
-    end_marked(setup.run, setup.rank, engine_pid=engine.pid)
+    assert end_leftovers(engine.gone()) == [], "what it left can be ended"

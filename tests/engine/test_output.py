@@ -133,7 +133,7 @@ def test_a_file_that_a_child_may_still_fill_stays(tmp_path: Path) -> None:
     with started(tmp_path, output_dir=str(tmp_path / "logs")) as engine:
         engine.driver.open()
         (report,) = engine.driver.run(command)
-        assert report.left_running == 1
+        assert report.left_running >= 1  # the child, and the sleep it may be at
         file = tmp_path / "logs/0/0.out"
         assert file.read_text() == ""
         (tmp_path / "go").touch()

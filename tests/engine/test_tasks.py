@@ -248,3 +248,23 @@ def test_a_recalled_attempt_is_not_run(tmp_path: Path) -> None:
         (tmp_path / "go").touch()
         assert code_of(engine.driver.report_of(0)) == 0
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_runner_holds_no_more_descriptors_after_many_tasks_of_all_kinds(tmp_path: Path) -> None:
+    kinds = [
+        "true", "/bin/true", "echo hi", "echo hi >&2; exit 3", "kill -9 $$", "nosuch", b"a\0b",
+        "x" * 200_000, "sleep 0.01 > /dev/null &", "( sleep 0.01; echo late ) & echo early",
+        "head -c 100000 /dev/zero", "sleep 0.06; echo late",
+    ]
+    with started(tmp_path, slots=1, late_output_s=1.0) as engine:
+        engine.driver.open()
+        engine.driver.run(*kinds)
+        (runner,) = engine.runners()
+        before = sorted(os.listdir(f"/proc/{runner}/fd"), key=int)
+        engine.driver.run(*kinds * 5)
+        engine.driver.wait(lambda: not children_of(runner), "all children are reaped")
+        assert sorted(os.listdir(f"/proc/{runner}/fd"), key=int) == before
+
+
+def children_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

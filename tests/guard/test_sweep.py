@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from overnight.guard.leftovers import is_same_process
 from overnight.guard.processes import Process, read_process
-from overnight.guard.sweep import GIVE_UP_S, Sweep, is_same_process
+from overnight.guard.sweep import GIVE_UP_S, Sweep
 from tests.engine.kit import wait_until
 
 

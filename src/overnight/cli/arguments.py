@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from math import nan
+from math import isfinite, nan
 
 from overnight import __version__
 from overnight.errors import UsageError
@@ -114,10 +114,10 @@ def cores(text: str) -> float:
 
 
 def load(text: str) -> float:
-    """Processes that are running or want to."""
+    """Processes that are running or want to; nothing starts below zero."""
     number = _number(text)
-    if not 0 <= number < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a load, a number of at least 0")
+    if not isfinite(number):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a load, a number such as 1.5")
     return number
 
 
@@ -359,6 +359,9 @@ def _check_pairs(parsed: argparse.Namespace) -> None:
         raise UsageError("--jobs counts slots here, -s HOST:COUNT counts them per host: give one")
     if getattr(parsed, "print", False) and getattr(parsed, "json", False):
         raise UsageError("--print and --json both write to standard output: give one")
+    for name in ("keep_order", "tag"):
+        if getattr(parsed, name, False) and not parsed.print:
+            raise UsageError(f"--{name.replace('_', '-')} says how --print prints: give both")
     if getattr(parsed, "shuffle", None) is not None and parsed.taskfile == "-":
         raise UsageError("--shuffle needs a list in a file: standard input is run as it comes")
     if parsed.force_resume and parsed.by_text:

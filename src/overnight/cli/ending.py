@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from overnight.core import verdict as v
-from overnight.core.summary import rerun_command, summary_facts, summary_text
-from overnight.core.summary.rerun import shell_word
+from overnight.cli.go_on import GoOn, advice
+from overnight.core.summary import summary_facts, summary_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from overnight.core.summary import Summary
     from overnight.core.verdict import Verdict
-    from overnight.model.run import RunFiles
 
 WORDS = {
     v.COMPLETE: "",
@@ -29,39 +28,51 @@ WORDS = {
 
 
 def closing_text(
-    summary: Summary | None, verdict: Verdict, files: RunFiles, *, colour: bool
+    summary: Summary | None, verdict: Verdict, go_on: GoOn, *, colour: bool
 ) -> str:
-    """The summary, how the run ended, and the command that goes on.
+    """The summary, how the run ended, and the one command that goes on.
 
     Args:
         summary: Of what was run; None where nobody asked for one.
         verdict: How the run ended.
-        files: Its files.
+        go_on: The commands that go on with it.
         colour: Whether the terminal may be asked for bold and red.
     """
     parts = []
     if summary is not None:
-        rerun = rerun_command(files.status)
-        parts.append(summary_text(summary, rerun, _clock, colour=colour).rstrip("\n"))
+        parts.append(summary_text(summary, "", _clock, colour=colour).rstrip("\n"))
     if verdict.ending != v.COMPLETE:
         # What was found in a list has been said already, at its length.
         reason = f": {verdict.reason}" if verdict.reason and verdict.error is None else ""
         parts.append(f"{WORDS[verdict.ending]}{reason}.")
-    if verdict.ending == v.NO_RECORD:
-        parts.append("Reports that could not be recorded are kept. Once there is room, collect them"
-                     f" and go on with:\n  {resume_command(files)}")
-    elif verdict.has_tasks_left:
-        parts.append(f"Tasks are left. Go on with:\n  {resume_command(files)}")
+    if text := advice(verdict.ending, _has_failed_tasks(summary, verdict),
+                      verdict.has_tasks_left, go_on):
+        if summary is not None and verdict.ending == v.COMPLETE:
+            parts.append("")
+        parts.append(text)
     return "\n".join(parts)
 
 
-def all_done_text(count: int, verdict: Verdict, files: RunFiles) -> str:
-    """What a resume says that found nothing to do."""
-    if not verdict.has_failures:
+def _has_failed_tasks(summary: Summary | None, verdict: Verdict) -> bool:
+    """Whether ``-R`` would find a task; a per-engine command that failed is none."""
+    if summary is None:
+        return verdict.has_failures
+    return bool(summary.failed or summary.skipped_failed)
+
+
+def all_done_text(count: int, failed: int, go_on: GoOn) -> str:
+    """What a resume says that found nothing to do.
+
+    Args:
+        count: Tasks that had been run before.
+        failed: Of these, those that had failed.
+        go_on: The commands that go on with the run.
+    """
+    if not failed:
         return f"Nothing is left to run: all {_tasks(count)} had been done before."
     return (
-        f"Nothing is left to run: all {_tasks(count)} had been run before, and not all of them"
-        f" ended well. Run the failed ones again:\n  {rerun_command(files.status)}"
+        f"Nothing is left to run: of {_tasks(count)}, {count - failed:,} done before,"
+        f" {failed:,} failed before. Run the failed ones again:\n  {go_on.retry}"
     )
 
 
@@ -69,18 +80,13 @@ def _tasks(count: int) -> str:
     return "1 task" if count == 1 else f"{count:,} tasks"
 
 
-def resume_command(files: RunFiles) -> str:
-    """The command that runs what is left of a run."""
-    return f"overnight resume {shell_word(files.prefix)}"
-
-
-def facts(summary: Summary, verdict: Verdict, files: RunFiles) -> dict[str, Any]:
+def facts(summary: Summary, verdict: Verdict, go_on: GoOn) -> dict[str, Any]:
     """The same for a program: the last object of ``--json``."""
     return {
         **summary_facts(summary), "ending": verdict.ending, "reason": verdict.reason,
-        "tasks_left": verdict.has_tasks_left, "status_file": files.status,
-        "resume": resume_command(files) if verdict.has_tasks_left else None,
-        "rerun": rerun_command(files.status) if verdict.has_failures else None,
+        "tasks_left": verdict.has_tasks_left, "status_file": go_on.files.status,
+        "resume": go_on.rest if verdict.has_tasks_left else None,
+        "rerun": go_on.retry if verdict.has_failures else None,
     }
 
 

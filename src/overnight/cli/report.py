@@ -8,8 +8,9 @@ import sys
 import time
 
 from overnight.core.summary import rerun_command, rerun_from_list, summary_facts, summary_text
+from overnight.core.summary.rerun import feed_command
 from overnight.core.summary.words import visible
-from overnight.errors import OvernightError
+from overnight.errors import OvernightError, ResumeRefused
 from overnight.model.run import RunFiles, prefix_of_status
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from overnight.core.summary import Summary
+    from overnight.driver.describe import Description
     from overnight.watch.history import History
     from overnight.watch.scene import Scene
 
@@ -58,9 +60,15 @@ def report(options: argparse.Namespace) -> int:
     from overnight.watch.history import read_history
 
     gc.disable()
+    if options.png:
+        from overnight.watch.png import check_pillow
+
+        check_pillow(options.png)
     history = read_history(options.status_files)
     summary = history.summary()
-    rerun = _rerun(options.status_files)
+    description = _description(options.status_files)
+    summary.left = _left(history, summary, description)
+    rerun = _rerun(options.status_files, description)
     if options.svg or options.png or options.html:
         _draw(options, history, summary, rerun)
     if options.json:
@@ -70,9 +78,30 @@ def report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _rerun(status_files: Sequence[str]) -> str:
+def _description(status_files: Sequence[str]) -> Description | None:
+    """What the last of the runs says of itself, if it is one of ours and can be read."""
+    from overnight.driver.describe import read_description
+
+    prefix = prefix_of_status(status_files[-1])
+    try:
+        return read_description(RunFiles(prefix)) if prefix else None
+    except ResumeRefused:
+        return None
+
+
+def _left(history: History, summary: Summary, description: Description | None) -> int | None:
+    """Tasks of the list that no row tells of; None where its length is not known."""
+    if description is None or description.total is None:
+        return None
+    barriers = {met.barrier.id for met in history.barriers}
+    return max(0, description.total - len(barriers) - summary.settled)
+
+
+def _rerun(status_files: Sequence[str], description: Description | None) -> str:
     """The command that goes on: ``resume`` needs what only a run of ours leaves."""
     prefix = prefix_of_status(status_files[-1])
+    if prefix and description is not None and description.options.task_file == "-":
+        return feed_command(RunFiles(prefix), retries=True)
     if prefix and any(map(os.path.exists, (RunFiles(prefix).description, RunFiles(prefix).tasks))):
         return rerun_command(status_files[-1])
     return rerun_from_list(status_files)

@@ -8,7 +8,7 @@ import os
 
 from overnight.cli.arguments import positive
 from overnight.cli.run import run
-from overnight.core.summary.rerun import shell_word
+from overnight.core.summary.rerun import feed_command, shell_word
 from overnight.driver.describe import ENDING, read_description
 from overnight.errors import ResumeRefused
 from overnight.model.run import RunFiles, prefix_of_status
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
         raise ResumeRefused(
             "its tasks came from standard input, which cannot be read again",
             where=files.prefix, kept="nothing was started",
-            do=f"feed them again: ... | overnight run {_again(files)} -",
+            do=f"feed them again: {feed_command(files, retries=parsed.retry)}",
         )
     options.prefix = files.prefix
     # Files of earlier runs count on: their tasks need not all have rows here yet.

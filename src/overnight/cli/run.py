@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 
-from overnight.cli.arguments import add_arguments, options_of, version_text
+from overnight.cli.arguments import add_arguments, options_of, parse, version_text
 from overnight.cli.exit_status import OK, compatible_status, own_status
 from overnight.core.verdict import COMPLETE
 from overnight.errors import UsageError
@@ -32,7 +32,7 @@ SOME_FAILED = "Some tasks failed with non-zero exit codes -- please check the lo
 def main(arguments: Sequence[str], is_compatible: bool = False) -> int:
     """Parse, run, and say how it ended; returns the exit status."""
     parser = _parser(is_compatible)
-    parsed = parser.parse_intermixed_args(arguments)
+    parsed = parse(parser, arguments, is_compatible)
     _ask_for_help_as_disbatch_does(parser, parsed)
     try:
         options = options_of(parsed, is_compatible)
@@ -180,8 +180,10 @@ class Showing:
     def say_verdict(self, verdict: Verdict) -> None:
         """Say how it was."""
         from overnight.cli.ending import all_done_text, closing_text, facts
+        from overnight.cli.go_on import GoOn
 
-        counts, files = self._run.scheduler.counts, self._run.files
+        counts = self._run.scheduler.counts
+        go_on = GoOn(self._run.files, is_fed=self._options.task_file == "-")
         if verdict.error is not None:
             say(str(verdict.error))
         earlier = self._plan.earlier
@@ -192,16 +194,16 @@ class Showing:
             say(NO_TASKS)
         elif self._found_all_done(verdict):
             if not self._options.quiet:
-                say(all_done_text(counts.skipped, verdict, files))
+                say(all_done_text(counts.skipped, counts.skipped_failed, go_on))
         elif self._progress is not None and not self._options.quiet:
-            say(closing_text(self._progress.summary, verdict, files,
+            say(closing_text(self._progress.summary, verdict, go_on,
                              colour=_has_colour(sys.stderr)))
         elif verdict.has_tasks_left or verdict.ending != COMPLETE:
-            say(closing_text(None, verdict, files, colour=False))
+            say(closing_text(None, verdict, go_on, colour=False))
         if self._options.is_compatible and self._options.exit_code and verdict.has_failures:
             say(SOME_FAILED)
         if self._json is not None and self._progress is not None:
-            self._json.finish(facts(self._progress.summary, verdict, files))
+            self._json.finish(facts(self._progress.summary, verdict, go_on))
 
 
 class Voice:

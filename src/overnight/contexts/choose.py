@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from overnight.core.allocate import ssh_shares
+from overnight.core.allocate import NodeShare, ssh_shares
 from overnight.core.devices import GPU_VARIABLES, divide
 from overnight.errors import NoResources
 from overnight.formats.hostlist import parse_ssh_nodes
@@ -60,13 +60,14 @@ def local_slots(options: RunOptions, environment: Mapping[str, str]) -> LocalSlo
             notes.append(f"{host} is left out: hosts reached by ssh are not there yet;"
                          " the run goes on without it")
     if not cores:
-        raise NoResources("none of the hosts named is this machine", kept="nothing was started",
-                          do="name localhost: -s localhost:4")
-    shares, warnings = ssh_shares(
-        {here: sum(cores.values())}, options.cpus_per_task, options.tasks_per_node
-    )
+        raise NoResources(
+            f"none of the hosts named is this machine ({', '.join(named)}), and hosts reached by"
+            " ssh are not there yet", kept="nothing was started",
+            do="name localhost: -s localhost:4",
+        )
+    share, warnings = _share(options, here, sum(cores.values()))
     notes += warnings
-    count = shares[0].slots
+    count = share.slots
     if count < 1:
         raise NoResources(
             f"no host has enough cores for one task: {sum(cores.values())} here,"
@@ -80,8 +81,19 @@ def local_slots(options: RunOptions, environment: Mapping[str, str]) -> LocalSlo
     if division.slots < 1:
         raise NoResources(f"{', '.join(variables)}: there is no device for any slot",
                           kept="nothing was started")
-    return LocalSlots(here, options.label or "SSH0", division.slots, shares[0].cores_per_task,
+    return LocalSlots(here, options.label or "SSH0", division.slots, share.cores_per_task,
                       division.values, [*notes, *division.notes])
+
+
+def _share(options: RunOptions, here: str, cores: int) -> tuple[NodeShare, list[str]]:
+    """The slots that so many cores give; ``--jobs`` counts slots, whatever a task uses."""
+    counts_slots = options.jobs is not None
+    (share,), warnings = ssh_shares(
+        {here: cores}, None if counts_slots else options.cpus_per_task, options.tasks_per_node
+    )
+    if counts_slots and options.cpus_per_task is not None:
+        share.cores_per_task = max(1, int(options.cpus_per_task))
+    return share, warnings
 
 
 def _named_cores(

@@ -9,12 +9,13 @@ import sys
 
 from overnight.contexts.noted import engine_of, note
 from overnight.errors import NoResources
-from overnight.guard.sweep import end_marked
+from overnight.guard.leftovers import end_leftovers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence, Set
 
+    from overnight.contexts.noted import NotedEngine
     from overnight.core.events import KeptReports
     from overnight.model.messages import Setup
     from overnight.model.run import RunFiles
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 class LocalEngine:
     """An engine process started by this driver."""
 
-    def __init__(self, pid: int, link: socket.socket, setup: Setup, node: str) -> None:
-        self.pid = pid
+    def __init__(self, noted: NotedEngine, link: socket.socket, setup: Setup) -> None:
+        self.pid = noted.pid
         self.setup = setup
-        self.node = node
+        self.node = noted.node
+        self._noted = noted
         self.read_fd = self.write_fd = link.detach()
         self._is_reaped = False
 
@@ -49,9 +51,17 @@ class LocalEngine:
         self.end()
         return ()
 
-    def prove_ended(self) -> None:
-        """End whatever it had started and wait for that, after its own end."""
-        end_marked(self.setup.run, self.setup.rank, self.setup.kill_after_s, self.pid)
+    def prove_ended(self, released: Set[int]) -> Sequence[int]:
+        """End whatever it had started, but what these tasks were allowed to leave.
+
+        Returns:
+            Numbers of processes that cannot be ended; none: nothing of it runs any more.
+        """
+        left = end_leftovers(
+            self._noted.gone(), self.setup.kill_after_s,
+            lambda task_id, started_at: task_id in released,
+        )
+        return [process.pid for process in left]
 
 
 class LocalContext:
@@ -87,9 +97,10 @@ class LocalContext:
                     f"the engine on this machine could not be started: {error.strerror}",
                     where=error.filename or sys.executable,
                 ) from error
-        engine = LocalEngine(pid, ours, setup, self._node)
+        noted = engine_of(pid, setup, self._node)
+        engine = LocalEngine(noted, ours, setup)
         try:
-            note(self._files, engine_of(pid, setup, self._node))
+            note(self._files, noted)
         except OSError as error:
             engine.end()  # nobody would find it again; it has nothing to do yet
             os.close(engine.read_fd)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 
-from overnight.guard.processes import boot_id, process_identity
-from overnight.guard.sweep import is_same_process
+from overnight.errors import ResumeRefused
+from overnight.guard.leftovers import GoneEngine, is_same_process
+from overnight.guard.processes import boot_id, place, process_identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,19 +29,22 @@ class NotedEngine:
         pid: Of its process.
         start: Start time of that, in clock ticks since boot.
         boot: Boot id of its host.
-        host: Name of that host.
+        host: Where its number means something (``guard.processes.place``).
         node: The same as rows have it.
         run: DISBATCH_JOBID of its tasks.
         rank: DISBATCH_ENGINE_RANK of its tasks.
         attach: Socket it listens on while it is alone.
         spools: Files in which it may keep reports; no other engine has these.
+        folders: The run's folder, under the names that PWD may give it.
     """
 
-    __slots__ = ("attach", "boot", "host", "node", "pid", "rank", "run", "spools", "start")
+    __slots__ = (
+        "attach", "boot", "folders", "host", "node", "pid", "rank", "run", "spools", "start",
+    )
 
     def __init__(
         self, pid: int, start: int, boot: str, host: str, node: str, run: str, rank: int,
-        attach: str, spools: Sequence[str],
+        attach: str, spools: Sequence[str], folders: Sequence[str],
     ) -> None:
         self.pid = pid
         self.start = start
@@ -51,11 +55,12 @@ class NotedEngine:
         self.rank = rank
         self.attach = attach
         self.spools = spools
+        self.folders = folders
 
     @property
     def is_here(self) -> bool:
         """Whether it was started on this host."""
-        return self.host == os.uname().nodename
+        return self.host == place()
 
     @property
     def is_of_this_boot(self) -> bool:
@@ -66,6 +71,10 @@ class NotedEngine:
         """Whether its process, on this host, has not ended."""
         return self.is_of_this_boot and is_same_process(self.pid, self.start)
 
+    def gone(self) -> GoneEngine:
+        """The same, once its process has ended: whose leftovers are to be looked for."""
+        return GoneEngine(self.run, self.rank, self.pid, self.start, self.folders)
+
     def line(self) -> bytes:
         """As it is noted."""
         fields = {name: getattr(self, name) for name in self.__slots__}
@@ -75,8 +84,9 @@ class NotedEngine:
 def engine_of(pid: int, setup: Setup, node: str) -> NotedEngine:
     """An engine on this host that has just been started with these settings."""
     start, boot = process_identity(pid)
-    return NotedEngine(pid, start, boot, os.uname().nodename, node, setup.run, setup.rank,
-                       setup.attach, setup.spools)
+    folders = [setup.cwd, *([os.environ["PWD"]] if "PWD" in os.environ else [])]
+    return NotedEngine(pid, start, boot, place(), node, setup.run, setup.rank, setup.attach,
+                       setup.spools, folders)
 
 
 def note(files: RunFiles, engine: NotedEngine) -> None:
@@ -102,21 +112,38 @@ def _after_torn(fd: int) -> bytes:
 
 
 def noted_engines(files: RunFiles) -> list[NotedEngine]:
-    """Engines of this run, in the order of their start; none if none was noted."""
+    """Engines of this run, in the order of their start; none if none was noted.
+
+    Raises:
+        ResumeRefused: A whole line cannot be understood: its engine may live.
+    """
     try:
         with open(files.engines, "rb") as file:
-            lines = file.read().splitlines()
+            *lines, _torn = file.read().split(b"\n")
     except FileNotFoundError:
         return []
-    return [engine for line in lines if (engine := _parse(line)) is not None]
+    return [engine for line in lines if (engine := _parse(line, files)) is not None]
 
 
-def _parse(line: bytes) -> NotedEngine | None:
-    """The engine of a line; None for a torn one, whose engine had got no task yet."""
+def _parse(line: bytes, files: RunFiles) -> NotedEngine | None:
+    """The engine of a whole line; None where a torn one was closed by a later driver.
+
+    The engine of a torn line had got no task yet. A line that another version of this
+    program wrote may name an engine that lives.
+    """
     try:
-        return NotedEngine(**json.loads(line))
-    except (ValueError, TypeError):
+        fields = json.loads(line)
+    except ValueError:
         return None
+    try:
+        return NotedEngine(**fields)
+    except TypeError as error:
+        raise ResumeRefused(
+            f"an engine is noted in words of another version: {error}", where=files.engines,
+            kept="nothing was started; the engine may still run tasks",
+            do="resume with the version that ran it; or, if you know that nothing of it runs"
+               " any more, remove that file",
+        ) from error
 
 
 def note_again(files: RunFiles, engines: Sequence[NotedEngine]) -> None:
@@ -128,4 +155,6 @@ def note_again(files: RunFiles, engines: Sequence[NotedEngine]) -> None:
     draft = f"{files.engines}.{os.urandom(4).hex()}"
     with open(draft, "wb") as file:
         file.write(b"".join(engine.line() for engine in engines))
+        file.flush()
+        os.fsync(file.fileno())  # spools that are durable are found through it alone
     os.replace(draft, files.engines)

@@ -17,16 +17,19 @@ from overnight.core.recorded import Recorded, key
 from overnight.errors import LinkBroken, ResumeRefused
 from overnight.formats.spool import parse_spool
 from overnight.formats.statusfile import parse_row
-from overnight.guard.sweep import end_marked
+from overnight.guard.leftovers import end_leftovers
+from overnight.guard.processes import read_process, signal_process
 from overnight.ports import Survivors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
     from overnight.contexts.noted import NotedEngine
-    from overnight.core.recorded import Commands, Key
+    from overnight.core.kept import Pair
+    from overnight.core.recorded import Commands
     from overnight.formats.spool import Spooled
+    from overnight.formats.statusfile import OldRow
     from overnight.model.messages import Setup
     from overnight.model.run import RunFiles
 
@@ -41,7 +44,7 @@ class AttachedEngine:
 
     def __init__(
         self, link: socket.socket, noted: NotedEngine, setup: Setup,
-        read_kept: Callable[[NotedEngine], Sequence[KeptReports]],
+        read_kept: Callable[[NotedEngine], Sequence[KeptReports]], recorded: Recorded,
     ) -> None:
         """Take over a connection.
 
@@ -50,12 +53,14 @@ class AttachedEngine:
             noted: Who it is.
             setup: What it will be told.
             read_kept: Reads what an engine that is gone has left in its spools.
+            recorded: Rows that stand already.
         """
         self.setup = setup
         self.node = noted.node
         self.read_fd = self.write_fd = link.detach()
         self._noted = noted
         self._read_kept = read_kept
+        self._recorded = recorded
 
     def is_gone(self) -> bool:
         """Whether its process has ended."""
@@ -63,8 +68,9 @@ class AttachedEngine:
 
     def end(self) -> None:
         """End its process now, if it is still the one that was noted."""
-        if self._noted.lives():
-            os.kill(self._noted.pid, SIGKILL)
+        process = read_process(self._noted.pid)
+        if process is not None and process.start == self._noted.start:
+            signal_process(process, SIGKILL)
 
     def reports_left(self) -> Sequence[KeptReports]:
         """What it kept: it left, or died, before it could say so on its link.
@@ -79,13 +85,24 @@ class AttachedEngine:
             time.sleep(LOOK_EVERY_S)
         return self._read_kept(self._noted)
 
-    def prove_ended(self) -> None:
-        """End whatever it had started and wait for that."""
+    def prove_ended(self, released: Set[int]) -> Sequence[int]:
+        """End whatever it had started, but what finished tasks were allowed to leave.
+
+        Returns:
+            Numbers of processes that cannot be ended; none: nothing of it runs any more.
+        """
         while self._noted.lives():
             time.sleep(LOOK_EVERY_S)
-        _end_left_behind(self._noted)
-        if self.setup.run != self._noted.run:
-            end_marked(self.setup.run, self.setup.rank)
+
+        def is_released(task_id: int, started_at: float) -> bool:
+            return task_id in released or self._recorded.is_released(task_id, started_at)
+
+        gone = self._noted.gone()
+        left = end_leftovers(gone, self.setup.kill_after_s, is_released)
+        if self.setup.run != gone.run:
+            gone.run = self.setup.run  # it took tasks under this run's name as well
+            left += end_leftovers(gone, self.setup.kill_after_s, is_released)
+        return [process.pid for process in left]
 
 
 def find_survivors(
@@ -104,10 +121,13 @@ def find_survivors(
     Raises:
         ResumeRefused: An engine or a driver may still run tasks of these runs.
     """
+    found = list(_noted_in(runs))
+    recorded = _recorded(status_files, commands) if found else Recorded()
     living, gone = [], []
-    for noted in _noted_in(runs):
+    for noted in found:
         link = _connect(noted)
         if link is None:
+            _end_left_behind(noted, recorded)
             gone.append(noted)
         else:
             living.append((link, noted))
@@ -115,10 +135,10 @@ def find_survivors(
     _note_what_is_left(own, [*(noted for _, noted in living), *spooled])
     if not living and not spooled:
         return Survivors()
-    recorded = Recorded(frozenset(_keys_in(status_files)), commands)
     spools = Spools(recorded)
     return Survivors(
-        [AttachedEngine(link, noted, make_setup(noted), spools.read) for link, noted in living],
+        [AttachedEngine(link, noted, make_setup(noted), spools.read, recorded)
+         for link, noted in living],
         [event for noted in spooled for event in spools.read(noted)],
         recorded, [path for noted in spooled for path in noted.spools],
     )
@@ -136,16 +156,19 @@ class Spools:
         Raises:
             ResumeRefused: One cannot be read.
         """
-        return [self._kept(_read_spool(path), noted)
-                for path in noted.spools if os.path.exists(path)]
+        spools = [_read_spool(path) for path in noted.spools if os.path.exists(path)]
+        new = self._recorded.news([spooled.kept for spooled in spools])
+        return [self._kept(pairs, spooled, noted)
+                for pairs, spooled in zip(new, spools, strict=True)]
 
-    def _kept(self, spooled: Spooled, noted: NotedEngine) -> KeptReports:
+    def _kept(
+        self, new: Sequence[Pair], spooled: Spooled, noted: NotedEngine
+    ) -> KeptReports:
         recorded = self._recorded
         return KeptReports(
-            NO_ENGINE, 0, [pair for pair in spooled.kept if not recorded.has(pair[1])],
-            noted.node, noted.rank,
+            NO_ENGINE, 0, new, noted.node, noted.rank,
             [(recorded.command(at_start, report.task_id), report)
-             for at_start, report in spooled.commands if not recorded.has(report)],
+             for at_start, report in spooled.commands if not recorded.has_command(report)],
         )
 
 
@@ -191,7 +214,6 @@ def _connect(noted: NotedEngine) -> socket.socket | None:
         if time.monotonic() > give_up_at:
             raise _unwilling(noted)
         time.sleep(LOOK_EVERY_S)
-    _end_left_behind(noted)
     return None
 
 
@@ -203,10 +225,29 @@ def _unwilling(noted: NotedEngine) -> ResumeRefused:
     )
 
 
-def _end_left_behind(noted: NotedEngine) -> None:
+def _end_left_behind(noted: NotedEngine, recorded: Recorded) -> None:
     """An engine that was killed may have left tasks: they must not run beside their rerun."""
-    if noted.is_of_this_boot:
-        end_marked(noted.run, noted.rank, engine_pid=noted.pid)
+    if not noted.is_of_this_boot:
+        return
+    finished = {
+        attempt.task.id: report.started_at + report.elapsed_s
+        for path in noted.spools if os.path.exists(path)
+        for attempt, report in _read_spool(path).kept
+    }
+
+    def is_released(task_id: int, started_at: float) -> bool:
+        return started_at <= finished.get(task_id, 0.0) or recorded.is_released(
+            task_id, started_at
+        )
+
+    left = end_leftovers(noted.gone(), is_released=is_released)
+    if left:
+        raise ResumeRefused(
+            "processes of this run's tasks cannot be ended: "
+            + ", ".join(str(process.pid) for process in left),
+            where=noted.node, kept="nothing was started",
+            do="see what they hang on (a dead file system?), end them, and resume again",
+        )
 
 
 def _read_spool(path: str) -> Spooled:
@@ -221,11 +262,23 @@ def _read_spool(path: str) -> Spooled:
         ) from error
 
 
-def _keys_in(status_files: Iterable[str]) -> Iterator[Key]:
+def _recorded(status_files: Iterable[str], commands: Commands) -> Recorded:
+    row_times: dict[int, tuple[float, float]] = {}
+    command_keys = set()
+    for row in _rows_in(status_files):
+        if row.kind == "P":
+            command_keys.add(key(row.id, row.pid, row.started_at))
+        elif row.kind in "NZ":
+            times = (row.started_at, row.finished_at)
+            row_times[row.id] = max(times, row_times.get(row.id, times))
+    return Recorded(row_times, command_keys, commands)
+
+
+def _rows_in(status_files: Iterable[str]) -> Iterator[OldRow]:
     for path in status_files:
         with open(path, "rb") as file:
             for line in file:
                 # A last row without its end may be cut: it settles nothing here.
                 row = parse_row(line) if line.endswith(b"\n") else None
-                if row is not None and row.kind in "NZP":
-                    yield key(row.id, row.pid, row.started_at)
+                if row is not None:
+                    yield row

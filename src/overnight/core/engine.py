@@ -15,8 +15,6 @@ Rules:
 
 from __future__ import annotations
 
-from collections import deque
-
 from overnight.core.engine_events import (
     Acknowledged,
     Assigned,
@@ -110,13 +108,13 @@ class Engine:
         """
         self.setup: Setup | None = None
         self.phase = WAITING
-        self.queue: deque[Attempt] = deque()
+        self.queue: list[Attempt] = []
         self.runners = Runners(core_count, most_slots_each)
         self.is_alone = False
         self.unacknowledged: dict[int, Batch] = {}
         self._generation = 0
         self._sequence = 0
-        self._commands: deque[PerEngine] = deque()  # to be run in this phase
+        self._commands: list[PerEngine] = []  # to be run in this phase
         self._stop_commands: list[PerEngine] = []
         self._command: PerEngine | None = None  # the one that runs
         self._runs_stop = False
@@ -232,7 +230,7 @@ class Engine:
         taken = [a.task.id for a in self.queue if wanted is None or a.task.id in wanted]
         if taken:
             gone = set(taken)
-            self.queue = deque(a for a in self.queue if a.task.id not in gone)
+            self.queue = [a for a in self.queue if a.task.id not in gone]
         return taken
 
     def on_end_asked(self, event: EndAsked, at: float) -> None:
@@ -326,7 +324,7 @@ class Engine:
         self._wanted_back.difference_update(recalled)
         self._say_recalled(recalled)
         gone = set(recalled)
-        self.queue.extendleft(a for a in reversed(attempts) if a.task.id not in gone)
+        self.queue[:0] = [a for a in attempts if a.task.id not in gone]
 
     def on_slots_released(self, event: SlotsReleased, at: float) -> None:
         self._effects += self.runners.released(event.runner, event.slots)
@@ -424,7 +422,7 @@ class Engine:
         """Run the next per-engine command, if there is one."""
         if not self._commands:
             return False
-        self._command = self._commands.popleft()
+        self._command = self._commands.pop(0)
         self._effects.append(RunCommand(self.runners.first.id, self._command))
         return True
 
@@ -438,7 +436,7 @@ class Engine:
         """All attempts are over: run the STOP commands, if they are to be run."""
         runs_stop = self._runs_stop or self.phase != CLOSING
         self.phase = STOPPING
-        self._commands = deque(self._stop_commands if runs_stop else ())
+        self._commands = list(self._stop_commands) if runs_stop else []
         self._go_on(at)
 
     def _finish(self, at: float) -> None:

@@ -10,8 +10,6 @@ it is at take longer. What waits there is taken back when another has nothing to
 
 from __future__ import annotations
 
-from collections import deque
-
 from overnight.core.engine_events import Give, GiveSlots, StartRunner, TakeBack
 from overnight.model.messages import BUSY_PREFETCH_S
 
@@ -82,7 +80,7 @@ class Runners:
         self._runners: dict[int, Runner] = {}
         self._holders: dict[int, int] = {}  # ids by slot, who may be using it
         self._next_id = 0
-        self._recent: deque[float] = deque(maxlen=RECENT)  # seconds the last attempts took
+        self._recent: list[float] = []  # seconds the last attempts took
         self._ahead_a_slot = 0.0  # attempts worth having in hand beyond each slot
 
     def __iter__(self) -> Iterator[Runner]:
@@ -167,14 +165,14 @@ class Runners:
     def ended(self, runner: Runner, reports: Sequence[Report], at: float) -> None:
         """Learn from attempts of a runner that are over."""
         runner.heard_at = at
-        recent = self._recent
-        recent.extend([report.elapsed_s for report in reports])
+        recent = (self._recent + [report.elapsed_s for report in reports])[-RECENT:]
+        self._recent = recent
         if max(recent) >= SHORT_S:
             self._ahead_a_slot = 0.0
         else:
             self._ahead_a_slot = BUSY_PREFETCH_S / max(sum(recent) / len(recent), 1e-4)
 
-    def tend(self, queue: deque[Attempt], at: float) -> list[Effect]:
+    def tend(self, queue: list[Attempt], at: float) -> list[Effect]:
         """Give attempts from the queue, in order, to runners that have room for them.
 
         What waits behind a slow attempt, or while another runner has nothing to do, is
@@ -191,7 +189,7 @@ class Runners:
         return effects
 
     def _fill_slots(
-        self, alive: list[Runner], queue: deque[Attempt], given: dict[int, list[Attempt]],
+        self, alive: list[Runner], queue: list[Attempt], given: dict[int, list[Attempt]],
         at: float,
     ) -> None:
         """One at a time to the runner with the most free slots."""
@@ -203,7 +201,7 @@ class Runners:
                 free.remove(runner)
 
     def _give_ahead(
-        self, alive: list[Runner], queue: deque[Attempt], given: dict[int, list[Attempt]],
+        self, alive: list[Runner], queue: list[Attempt], given: dict[int, list[Attempt]],
         at: float,
     ) -> None:
         for runner in sorted(alive, key=_ahead_count):
@@ -228,13 +226,14 @@ class Runners:
 
 
 def _give(
-    runner: Runner, most: int, queue: deque[Attempt], given: dict[int, list[Attempt]], at: float
+    runner: Runner, most: int, queue: list[Attempt], given: dict[int, list[Attempt]], at: float
 ) -> None:
     if most <= 0 or not queue:
         return
     if not runner.in_hand:
         runner.heard_at = at
-    attempts = [queue.popleft() for _ in range(min(most, len(queue)))]
+    attempts = queue[:most]
+    del queue[:most]
     for attempt in attempts:
         runner.in_hand[attempt.task.id] = attempt
     given.setdefault(runner.id, []).extend(attempts)

@@ -89,12 +89,13 @@ NO_LIMIT = 1 << 40
 class Counts:
     """How far a run is. Tasks, not attempts; per-engine commands are not in it."""
 
-    __slots__ = ("cut", "done", "failed", "skipped")
+    __slots__ = ("cut", "done", "failed", "skipped", "skipped_failed")
 
     def __init__(self) -> None:
         self.done = 0  # ended well in this run
         self.failed = 0  # ended badly for good in this run
         self.skipped = 0  # settled by an earlier run
+        self.skipped_failed = 0  # of these, those that had failed there
         self.cut = 0  # cut off by us
 
 
@@ -248,6 +249,11 @@ class Scheduler:
         engine = self.pool.get(event.engine)
         for attempt, report in event.pairs:
             task = attempt.task
+            if type(report.outcome) is Cancelled and report.outcome.code != 0:
+                # An earlier driver cut it off: its row says so, and like any such task it
+                # runs again when the list gives it.
+                self._entries.append(TaskEnded(task, report, event.node, event.rank, True, True))
+                continue
             self._known[task.id] = task.command
             held = engine.held.get(task.id) if engine is not None else None
             if held is not None and held.number > attempt.number:
@@ -346,12 +352,11 @@ class Scheduler:
     def _judge(self, attempt: Attempt, report: Report, node: str, rank: int) -> None:
         """Settle the task of a report, or put its next attempt in line."""
         task, outcome = attempt.task, report.outcome
-        settles, is_cut = True, False
-        if outcome.code == 0 and type(outcome) is not Cancelled:
+        settles, is_cut = True, type(outcome) is Cancelled
+        if outcome.code == 0:  # also of one that we ended, and that had come to its end
             self.counts.done += 1
-        elif type(outcome) is Cancelled:
+        elif is_cut:
             self.counts.cut += 1
-            is_cut = True
         elif self._tries_again(attempt, outcome):
             settles = False
         else:
@@ -476,6 +481,7 @@ class Scheduler:
         self.backlog.popleft()
         self.counts.skipped += 1
         if done.code != 0:
+            self.counts.skipped_failed += 1
             self._has_failures = self._failed_since_barrier = True
         self._entries.append(TaskSkipped(done))
 
@@ -557,7 +563,6 @@ class Scheduler:
 
     def _may_start(self) -> bool:
         """Whether nothing holds back starts: a broken record, --delay, --load, --memfree."""
-        policy = self.policy
         if self._record_fault:
             return False
         if self._at < self._next_start_at:

@@ -100,7 +100,15 @@ class AppendFile:
         self.durable_end = self.written_end = end
 
     def close(self) -> None:
-        """Close the file; what was not written is lost with this object."""
+        """Close the file; what was not written is lost with this object.
+
+        A line that the file system took in part is taken back, where that can be done: only
+        a crash leaves a torn one.
+        """
+        taken = self._kept[: self.written_end - self.durable_end]
+        torn = len(taken) - (taken.rfind(b"\n") + 1)
+        if torn and self.written_end < self.end:
+            _cut(self._fd, self.written_end, torn)
         _close(self._fd)
 
 
@@ -123,6 +131,15 @@ def continue_file(path: str) -> AppendFile:
     """
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     return AppendFile(path, fd, os.fstat(fd).st_size)
+
+
+def _cut(fd: int, end: int, size: int) -> None:
+    """Take the last bytes of a file back, if it ends there: rows written earlier may follow."""
+    try:
+        if os.fstat(fd).st_size == end:
+            os.ftruncate(fd, end - size)
+    except OSError:
+        return  # whoever goes on in this file closes the torn line
 
 
 def _close(fd: int) -> None:

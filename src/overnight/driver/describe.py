@@ -1,4 +1,4 @@
-"""How a run was started, kept beside it: what ``overnight resume`` and ``attach`` need."""
+"""How a run was started and how it ended: what ``overnight resume`` and ``attach`` need."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from overnight.core.verdict import Verdict
     from overnight.model.run import RunFiles
 
 ENDING = "_run.json"
@@ -26,16 +27,31 @@ class Description:
         generation: Of the last driver that had this prefix, from 1.
         total: Tasks and barriers in the list, or None.
         started_at: Of the last driver, Unix seconds.
+        ending: How that driver's run ended, a constant of ``core.verdict``; None while it
+            goes on, and where its driver was killed.
+        reason: More about the ending; may be empty.
+        has_tasks_left: Something of the list was neither run then nor before.
     """
 
     def __init__(
-        self, options: RunOptions, cwd: str, generation: int, total: int | None, started_at: float
+        self, options: RunOptions, cwd: str, generation: int, total: int | None,
+        started_at: float, ending: str | None = None, reason: str = "",
+        has_tasks_left: bool = False,
     ) -> None:
         self.options = options
         self.cwd = cwd
         self.generation = generation
         self.total = total
         self.started_at = started_at
+        self.ending = ending
+        self.reason = reason
+        self.has_tasks_left = has_tasks_left
+
+    def end(self, verdict: Verdict) -> None:
+        """Take in how the run ended."""
+        self.ending = verdict.ending
+        self.reason = verdict.reason
+        self.has_tasks_left = verdict.has_tasks_left
 
     def write(self, files: RunFiles) -> None:
         """Put it beside the run; it appears whole, in place of an earlier driver's.
@@ -45,12 +61,15 @@ class Description:
         """
         text = _json({
             "options": self.options.chosen(), "cwd": self.cwd, "generation": self.generation,
-            "total": self.total, "started_at": self.started_at,
+            "total": self.total, "started_at": self.started_at, "ending": self.ending,
+            "reason": self.reason, "has_tasks_left": self.has_tasks_left,
         })
         draft = f"{files.description}.{os.getpid()}"
         try:
             with open(draft, "w", encoding="ascii") as file:
                 file.write(text + "\n")
+            # The last run of a folder is the one that was started last, whichever ends last.
+            os.utime(draft, (self.started_at, self.started_at))
             os.replace(draft, files.description)
         except OSError:
             _remove(draft)
@@ -74,7 +93,8 @@ def read_description(files: RunFiles) -> Description | None:
         }
         return Description(
             RunOptions(**options), str(kept["cwd"]), int(kept["generation"]), kept["total"],
-            float(kept["started_at"]),
+            float(kept["started_at"]), kept.get("ending"), str(kept.get("reason", "")),
+            bool(kept.get("has_tasks_left")),
         )
     except FileNotFoundError:
         return None

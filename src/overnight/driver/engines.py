@@ -56,6 +56,7 @@ class EngineEnd:
         self._tell = tell
         self._recorded = recorded
         self.has_joined = False
+        self.released: set[int] = set()  # tasks that were allowed to leave processes
         self._running: list[Attempt] = []
         self._kept: list[KeptReports] = []  # what must be known before it may be given anything
         self._commands: dict[tuple[bool, int], PerEngine] = {}  # that this driver gave
@@ -107,6 +108,10 @@ class EngineEnd:
             return []
         self.has_joined = True
         kept, self._kept = self._kept, []
+        for reports, new in zip(
+            kept, self._recorded.news([each.pairs for each in kept]), strict=True
+        ):
+            reports.pairs = new
         return [*kept, EngineJoined(
             self.id, self.handle.node, self.handle.setup.slots, bool(hello["started"]),
             self._running, bool(hello["closing"]),
@@ -119,12 +124,15 @@ class EngineEnd:
         return self._joined_when_whole()
 
     def _on_ended(self, payload: bytes) -> list[Event]:
-        return [AttemptsEnded(self.id, *rows.decode_reports(payload))]
+        seq, reports = rows.decode_reports(payload)
+        for report in reports:
+            if report.left_running:
+                self.released.add(report.task_id)
+        return [AttemptsEnded(self.id, seq, reports)]
 
     def _on_kept(self, payload: bytes) -> list[Event]:
         seq, pairs = rows.decode_kept(payload)
-        new = [pair for pair in pairs if not self._recorded.has(pair[1])]
-        return self._after_kept(self._kept_reports(seq, new, ()))
+        return self._after_kept(self._kept_reports(seq, pairs, ()))
 
     def _kept_reports(
         self, seq: int, pairs: Sequence[tuple[Attempt, Report]],
@@ -137,7 +145,7 @@ class EngineEnd:
     def _on_per_engine_ended(self, payload: bytes) -> list[Event]:
         seq, reports = rows.decode_per_engine_reports(payload)
         pairs = [(self._command(at_start, report.task_id), report)
-                 for at_start, report in reports if not self._recorded.has(report)]
+                 for at_start, report in reports if not self._recorded.has_command(report)]
         if self.has_joined:
             return [PerEngineEnded(self.id, seq, pairs)]
         return self._after_kept(self._kept_reports(seq, (), pairs))

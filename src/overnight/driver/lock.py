@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 
 from overnight.errors import PrefixTaken
-from overnight.guard.processes import boot_id, process_identity, read_process
+from overnight.guard.processes import boot_id, place, process_identity, read_process
 
 TAKE_TRIES = 5
 UNKNOWN = "?"
@@ -71,7 +71,10 @@ class PrefixLock:
 
 
 def read_owner(path: str) -> dict[str, str] | None:
-    """Who owns the prefix with this lock file: host, boot, pid, start; None if nobody does."""
+    """Who owns the prefix with this lock file: host (its ``place``), boot, pid, start.
+
+    None if nobody does.
+    """
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             fields = file.read(1000).split()
@@ -87,7 +90,7 @@ def read_owner(path: str) -> dict[str, str] | None:
 
 def is_gone(owner: dict[str, str]) -> bool:
     """Whether it is proved that this owner does not run any more."""
-    if owner["host"] != os.uname().nodename:
+    if owner["host"] != place():
         return False
     if owner["boot"] != boot_id():
         return True
@@ -96,12 +99,22 @@ def is_gone(owner: dict[str, str]) -> bool:
     return process is None or process.is_dead or str(process.start) != owner["start"]
 
 
+def refuse_owned(path: str) -> None:
+    """Make sure that nobody who lives holds this lock, at this moment.
+
+    Raises:
+        PrefixTaken: Somebody does, or may do.
+    """
+    _has_dead_owner(path)
+
+
 def _has_dead_owner(path: str) -> bool:
     """Whether a lock lies there whose owner is gone; a lock with another one is respected."""
     owner = read_owner(path)
     if owner is None or is_gone(owner):
         return owner is not None
-    what = f"another driver owns this prefix: process {owner['pid']} on {owner['host']}"
+    host = owner["host"].split("/")[0]
+    what = f"another driver owns this prefix: process {owner['pid']} on {host}"
     if owner["host"] == UNKNOWN:
         what = "another driver may own this prefix: its lock file does not tell which"
     raise PrefixTaken(
@@ -114,7 +127,7 @@ def _has_dead_owner(path: str) -> bool:
 def _own_line() -> str:
     pid = os.getpid()
     start, boot = process_identity(pid)
-    return f"{os.uname().nodename} {boot} {pid} {start}\n"
+    return f"{place()} {boot} {pid} {start}\n"
 
 
 def _line(owner: dict[str, str]) -> str:

@@ -14,6 +14,7 @@ from collections import deque
 from overnight.core import effects as fx
 from overnight.core.events import (
     END,
+    KILL,
     EngineLost,
     EngineStarting,
     HostMeasured,
@@ -53,6 +54,16 @@ MEASURE_EVERY_S = 1.0
 SAY_FAULT_EVERY_S = 60.0
 
 
+class Notice:
+    """Something to tell a person, from a thread that must not tell it itself."""
+
+    __slots__ = ("level", "text")
+
+    def __init__(self, level: str, text: str) -> None:
+        self.level = level
+        self.text = text
+
+
 class Driver:
     """Runs one list to its verdict."""
 
@@ -90,7 +101,7 @@ class Driver:
         attached = [handle.setup.rank for handle in self._survivors.engines]
         self._rank_gap = max(0, max(attached, default=-1) + 1 - len(attached))
         self._poller = Poller()
-        self._events: deque[Event | Flushed] = deque()
+        self._events: deque[Event | Flushed | Notice] = deque()
         self._bell_out, self._bell_in = os.pipe()
         os.set_blocking(self._bell_in, False)
         os.set_blocking(self._bell_out, False)
@@ -99,11 +110,12 @@ class Driver:
         self._wake_at: float | None = None
         self._measure_at = 0.0
         self._force_at: float | None = None
+        self._gives_up = False  # asked to stop at once: proof is not waited for
         self._said_fault_at = 0.0
         self._verdict: Verdict | None = None
         self._clock = _Clock()
 
-    def post(self, event: Event | Flushed) -> None:
+    def post(self, event: Event | Flushed | Notice) -> None:
         """Hand in an event, from any thread or from a signal handler."""
         self._events.append(event)
         try:
@@ -154,12 +166,15 @@ class Driver:
         events: list[Event] = []
         while self._events:
             event = self._events.popleft()
-            if isinstance(event, Flushed):
+            if isinstance(event, Notice):
+                self.tell(event.level, event.text)
+            elif isinstance(event, Flushed):
                 for consequence in self._record.flushed(event, now):
                     self._note_record(consequence, now)
             else:
                 if type(event) is StopAsked and event.how >= END:
                     self._force_at = now + self._grace_s()
+                    self._gives_up = event.how >= KILL
                 events.append(event)
         if self._measures_host and now >= self._measure_at:
             self._measure_at = now + MEASURE_EVERY_S
@@ -362,11 +377,28 @@ class Driver:
         _thread.start_new_thread(self._prove, (engine, reason))
 
     def _prove(self, engine: EngineEnd, reason: str) -> None:
-        if engine.has_joined:
-            engine.handle.end()
-        else:
-            self._collect_unjoined(engine)
-        engine.handle.prove_ended()
+        """In a thread: report an engine lost once nothing of it runs any more.
+
+        Until then its tasks are held back, and that is said every minute. Only a stop at
+        once gives up on proof.
+        """
+        try:
+            if engine.has_joined:
+                engine.handle.end()
+            else:
+                self._collect_unjoined(engine)
+            while left := engine.handle.prove_ended(engine.released):
+                numbers = ", ".join(map(str, left))
+                if self._gives_up:
+                    reason += f"; processes {numbers} could not be ended and may still run"
+                    break
+                self.post(Notice("error", held_back_text(engine.handle.node, numbers)))
+                time.sleep(SAY_FAULT_EVERY_S)
+        except Exception as error:  # noqa: BLE001  # the run must not wait for ever, whatever it was
+            self.post(SourceFailed(OvernightError(
+                f"what an engine has left cannot be looked for: {error!r}",
+                where=engine.handle.node, kept="nothing further is started",
+            )))
         self.post(EngineLost(engine.id, reason))
 
     def _collect_unjoined(self, engine: EngineEnd) -> None:
@@ -456,6 +488,15 @@ def free_memory() -> int:
     except OSError:
         pass
     return 1 << 62
+
+
+def held_back_text(node: str, numbers: str) -> str:
+    """What a person is told while processes of a lost engine cannot be ended."""
+    return (
+        f"processes {numbers} of a lost engine on {node} cannot be ended\n"
+        "  kept:  its tasks are held back, lest they run twice at once\n"
+        "  do:    see what they hang on (a dead file system?); when they end, the run goes on"
+    )
 
 
 def record_fault_text(reason: str) -> str:

@@ -1,7 +1,7 @@
 """Packing the far half into the one file that every engine of a run executes.
 
-Beside each module's source lies its bytecode for the interpreter that packs, so that an
-engine of the same Python compiles nothing; any other, from 3.9 on, takes the source.
+It is a zip of the sources, which any Python from 3.9 on can run, behind the code of all
+modules for the interpreter that packs: an engine of the same Python compiles nothing.
 Sources and code come from the loader this package came from: a folder or a zipapp.
 """
 
@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import marshal
 import os
+import sys
 from importlib.machinery import PathFinder
-from importlib.util import MAGIC_NUMBER, source_hash
 
 import overnight
+from overnight.formats.bootstrap import MAIN, prefix
 from overnight.formats.storedzip import stored_zip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
 FAR_HALF = (
@@ -67,14 +68,8 @@ FAR_HALF = (
 )
 """Modules of the engine file; a package stands before what is in it."""
 
-MAIN = b"""import sys
-
-from overnight.engine.main import main
-
-sys.exit(main(sys.argv[1:]))
-"""
-
-_HASH_UNCHECKED = (1).to_bytes(4, "little")  # PEP 552: never compare with the source
+PRELOAD = "overnight.engine.preload"
+"""What imports them from the code that the file begins with; no part of what is imported."""
 
 
 def pack(path: str) -> None:
@@ -83,7 +78,7 @@ def pack(path: str) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    data = stored_zip([("__main__.py", MAIN), *_entries()])
+    data = _contents()
     fresh = f"{path}.{os.getpid()}"
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
@@ -95,15 +90,19 @@ def pack(path: str) -> None:
         raise
 
 
-def _entries() -> Iterator[tuple[str, bytes]]:
+def _contents() -> bytes:
     places: dict[str, Sequence[str] | None] = {"": None}
+    sources = [("__main__.py", MAIN.encode())]
+    codes = {}
     for name in FAR_HALF:
         loader, is_package = _find(name, places)
-        source = loader.get_data(loader.get_filename(name))
         stem = name.replace(".", "/") + ("/__init__" if is_package else "")
-        yield f"{stem}.py", source
-        code = marshal.dumps(loader.get_code(name))
-        yield f"{stem}.pyc", MAGIC_NUMBER + _HASH_UNCHECKED + source_hash(source) + code
+        sources.append((f"{stem}.py", loader.get_data(loader.get_filename(name))))
+        codes[name] = is_package, loader.get_code(name)
+    codes[PRELOAD] = False, _find(PRELOAD, places)[0].get_code(PRELOAD)
+    # importlib.util has it too, and costs a run's start 5 ms
+    magic_number: bytes = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER
+    return stored_zip(sources, prefix(magic_number, marshal.dumps(codes)))
 
 
 def _find(name: str, places: dict[str, Sequence[str] | None]) -> tuple[Any, bool]:

@@ -21,11 +21,16 @@ _UNIX_FILE = 0o100644 << 16
 _MADE_ON_UNIX = 3 << 8
 
 
-def stored_zip(entries: Iterable[tuple[str, bytes]]) -> bytes:
-    """The zip file with these entries (name and contents), in this order."""
-    bodies: list[bytes] = []
+def stored_zip(entries: Iterable[tuple[str, bytes]], prefix: bytes = b"") -> bytes:
+    """The zip file with these entries (name and contents), in this order.
+
+    Args:
+        entries: Names are ASCII.
+        prefix: Bytes that stand in front of the zip and are no part of it.
+    """
+    bodies: list[bytes] = [prefix]
     directory: list[bytes] = []
-    offset = 0
+    offset = len(prefix)
     for name, data in entries:
         name_bytes = name.encode("ascii")
         about = (0, 0, _MIDNIGHT, _FIRST_OF_1980, crc32(data), len(data), len(data))

@@ -124,13 +124,15 @@ def ancestors(table: dict[int, Process], pid: int) -> set[int]:
     return found
 
 
+def read_environment(pid: int) -> set[bytes]:
+    """Entries of the environment a process was started with; empty when nobody may see it."""
+    return set(_read(f"/proc/{pid}/environ", MUCH).split(b"\0")) - {b""}
+
+
 def carries(pid: int, marks: Sequence[bytes]) -> bool:
     """Whether all these entries stood in the environment a process was started with."""
-    text = _read(f"/proc/{pid}/environ", MUCH)
-    if not text:
-        return False
-    entries = set(text.split(b"\0"))
-    return all(mark in entries for mark in marks)
+    entries = read_environment(pid)
+    return bool(entries) and all(mark in entries for mark in marks)
 
 
 def signal_process(process: Process, number: int) -> bool:
@@ -175,6 +177,20 @@ def process_identity(pid: int) -> tuple[int, str]:
     """
     process = read_process(pid)
     return process.start if process else 0, boot_id()
+
+
+def place() -> str:
+    """Where process numbers mean the same: host name, machine, and namespace of numbers.
+
+    Containers may share a host's name and see other numbers, and cloned machines may have
+    one name: a number noted in another place proves nothing here.
+    """
+    machine = _read("/etc/machine-id", 100).decode("ascii", "replace").strip()[:12]
+    try:
+        namespace = os.readlink("/proc/self/ns/pid").strip("pid:[]")
+    except OSError:
+        namespace = ""
+    return f"{os.uname().nodename}/{machine}/{namespace}"
 
 
 def boot_id() -> str:

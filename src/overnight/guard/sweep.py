@@ -7,12 +7,10 @@ died. Attempts in slots are ended by the rules of ``core/slots``.
 from __future__ import annotations
 
 import os
-import time
 
 from overnight.guard.processes import (
     ancestors,
     carries,
-    read_process,
     signal_process,
     survey,
     with_descendants,
@@ -61,37 +59,6 @@ class Sweep:
             self.seen.add(process.identity)
 
 
-def end_marked(
-    run: str, rank: int, kill_after_s: float = 2.0, engine_pid: int | None = None
-) -> int:
-    """End everything that a local engine which is gone has left behind, and wait for that.
-
-    What carries the marks of this run and engine is taken when its parent is one of the
-    caller's ancestors or the caller itself: there the kernel puts the children of dead
-    parents. A live engine's tasks have their runner for a parent, so that another run of
-    the same name is not touched; nor are they as long as a runner of ours still lives,
-    which ends them by itself.
-
-    Args:
-        run: DISBATCH_JOBID.
-        rank: DISBATCH_ENGINE_RANK.
-        kill_after_s: Between SIGTERM and SIGKILL.
-        engine_pid: Of the engine: its runners, which have its number as their session,
-            are waited for first, as long as it takes them to end what they had started.
-
-    Returns:
-        How many processes were signalled.
-    """
-    if engine_pid is not None:
-        _wait_for_session(engine_pid, kill_after_s + GIVE_UP_S)
-    sweep = Sweep(lambda: marked_orphans(run, rank), kill_after_s, time.monotonic())
-    sweep.look(time.monotonic())
-    while not sweep.is_over:
-        time.sleep(LOOK_S)
-        sweep.look(time.monotonic())
-    return len(sweep.seen)
-
-
 def marked_orphans(run: str, rank: int) -> list[Process]:
     """What carries the marks of this run and engine and has lost its runner."""
     marks = [
@@ -118,16 +85,6 @@ def _own_session(table: dict[int, Process], own_pid: int) -> set[int]:
     return {p.pid for p in table.values() if me is not None and p.session == me.session}
 
 
-def _wait_for_session(leader: int, most_s: float) -> None:
-    give_up_at = time.monotonic() + most_s
-    while time.monotonic() < give_up_at and _session_lives(leader):
-        time.sleep(LOOK_S)
-
-
-def _session_lives(leader: int) -> bool:
-    return any(p.session == leader and not p.is_dead for p in survey().values())
-
-
 def orphans_below(own: set[int]) -> list[Process]:
     """Children of this process that it did not start, with their descendants; reaps them.
 
@@ -144,9 +101,3 @@ def orphans_below(own: set[int]) -> list[Process]:
         if table[pid].is_dead:
             os.waitpid(pid, os.WNOHANG)
     return [table[pid] for pid in with_descendants(table, roots) if not table[pid].is_dead]
-
-
-def is_same_process(pid: int, start: int) -> bool:
-    """Whether the process that had this number and start time still lives."""
-    process = read_process(pid)
-    return process is not None and process.start == start and not process.is_dead

@@ -111,17 +111,17 @@ class ProgressObserver:
             None if total is None else total - self._barriers_met, counts.done,
             counts.failed + counts.cut, counts.skipped, running, self._started_at or now, now,
             self._rate(now, counts.done + counts.failed), scheduler.pool.slots,
-            scheduler.barrier_line, self._last_failure,
+            scheduler.barrier_line, self._last_failure, retry_count=len(scheduler.waiting),
         )
-        progress.range_text = self._range_text(progress)
+        progress.range_text = self._range_text(progress, running)
         return progress
 
-    def _range_text(self, progress: Progress) -> str:
+    def _range_text(self, progress: Progress, running: int) -> str:
         from overnight.core.estimate import range_text, time_left
 
         if progress.total is None or not progress.slots:
             return ""
-        left = max(0, progress.total - progress.settled - progress.running)
+        left = max(0, progress.total - progress.settled - running)
         oldest = sorted(self._given_at.values())[: progress.slots]
         ages = [progress.now - given_at for given_at in oldest]
         busy = self._busy_share(progress.slots)

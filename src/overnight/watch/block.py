@@ -10,7 +10,7 @@ from rich.text import Text
 
 from overnight.core.estimate import duration_text
 from overnight.core.summary.words import visible
-from overnight.watch.screen import count_text, rate_text
+from overnight.watch.screen import count_text, rate_text, retry_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +84,10 @@ def _counts(progress: Progress) -> Text:
         parts.append(Text(f"{progress.failed:,} failed", FAILED))
     if progress.skipped:
         parts.append(Text(f"{progress.skipped:,} done before", QUIET))
-    parts.append(Text(f"{progress.running:,} running on {progress.slots:,} slots"))
+    if progress.running is not None:
+        parts.append(Text(f"{progress.running:,} running on {progress.slots:,} slots"))
+    if progress.retry_count:
+        parts.append(Text(retry_text(progress.retry_count)))
     if progress.rate > 0:
         parts.append(Text(rate_text(progress.rate)))
     if progress.range_text:

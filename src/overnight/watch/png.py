@@ -18,19 +18,30 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 _DASH, _SPACE = 4.0, 3.0
 
 
+def check_pillow(path: str) -> None:
+    """Make sure, before anything is written, that a PNG can be.
+
+    Raises:
+        OvernightError: Pillow is not installed.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("PIL") is None:
+        raise OvernightError(
+            "a PNG needs Pillow, which is not installed", where=path, kept="no file was written",
+            do="pip install 'overnight[pictures]', or take --svg or --html, which need nothing",
+        )
+
+
 def write_png(scene: Scene, path: str) -> None:
     """Write the scene, on light ground.
 
     Raises:
         OvernightError: Pillow is not installed, or the file cannot be written.
     """
-    try:
-        from PIL import Image, ImageDraw
-    except ImportError as error:
-        raise OvernightError(
-            "a PNG needs Pillow, which is not installed", where=path, kept="no file was written",
-            do="pip install 'overnight[pictures]', or take --svg or --html, which need nothing",
-        ) from error
+    check_pillow(path)
+    from PIL import Image, ImageDraw
+
     size = round(scene.width * SCALE), round(scene.height * SCALE)
     image = Image.new("RGB", size, COLOURS["ground"][0])
     canvas = _Canvas(ImageDraw.Draw(image))

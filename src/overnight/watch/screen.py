@@ -141,7 +141,10 @@ def progress_line(progress: Progress) -> str:
         parts.append(f"{progress.failed:,} failed")
     if progress.skipped:
         parts.append(f"{progress.skipped:,} done before")
-    parts.append(f"{progress.running:,} running")
+    if progress.running is not None:
+        parts.append(f"{progress.running:,} running")
+    if progress.retry_count:
+        parts.append(retry_text(progress.retry_count))
     if progress.rate > 0:
         parts.append(rate_text(progress.rate))
     if progress.range_text:
@@ -156,6 +159,15 @@ def count_text(progress: Progress) -> str:
     if progress.total is None:
         return f"{progress.settled:,} tasks"
     return f"{progress.settled:,} of {progress.total:,} tasks"
+
+
+def retry_text(count: int) -> str:
+    """That tasks run again later, which explains slots that stand idle.
+
+    >>> retry_text(1), retry_text(2)
+    ('1 waits for a retry', '2 wait for a retry')
+    """
+    return f"{count:,} wait{'s' if count == 1 else ''} for a retry"
 
 
 def rate_text(rate: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from overnight.core.summary.words import visible
-from overnight.model.run import prefix_of_status
+from overnight.model.run import RunFiles, prefix_of_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,21 @@ def rerun_command(status_file: str, list_name: str = "") -> str:
     if prefix and not prefix.endswith("/"):
         return f"overnight resume -R {shell_word(prefix)}"
     return rerun_from_list([status_file], list_name)
+
+
+def feed_command(files: RunFiles, *, retries: bool = False) -> str:
+    """The command that goes on with a run whose list came from standard input.
+
+    Args:
+        files: Of the run.
+        retries: The failed ones are to run again too.
+
+    >>> feed_command(RunFiles("/data/live"))
+    '... | overnight run -r /data/live_status.txt -p /data/live -'
+    """
+    retry = "-R " if retries else ""
+    status, prefix = shell_word(files.status), shell_word(files.prefix)
+    return f"... | overnight run {retry}-r {status} -p {prefix} -"
 
 
 def rerun_from_list(status_files: Sequence[str], list_name: str = "") -> str:
