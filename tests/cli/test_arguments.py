@@ -79,7 +79,8 @@ OURS = [
     ("--memfree 2G", "memfree", 2 << 30),
     ("--shuffle", "shuffle", -1), ("--shuffle=5", "shuffle", 5),
     ("--output DIR", "output", "DIR"),
-    ("--print", "print", True), ("--keep-order", "keep_order", True), ("--tag", "tag", True),
+    ("--print", "print", True),
+    ("--print --keep-order", "keep_order", True), ("--print --tag", "tag", True),
     ("-q", "quiet", True), ("--quiet", "quiet", True),
     ("--json", "json", True),
 ]  # fmt: skip
@@ -317,6 +318,8 @@ PAIRS = [
 OUR_PAIRS = [
     ("-s localhost:1 -j 2", "--jobs"),
     ("--print --json", "--json"),
+    ("--keep-order", "--print"),
+    ("--tag", "--print"),
     ("--shuffle -", "--shuffle"),
 ]
 

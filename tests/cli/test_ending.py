@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from overnight.cli.ending import all_done_text, closing_text, facts, resume_command
+from overnight.cli.ending import all_done_text, closing_text, facts
+from overnight.cli.go_on import GoOn
 from overnight.core import verdict as v
 from overnight.core.summary import Summary
 from overnight.core.verdict import Verdict
 from overnight.errors import ListRefused
 from overnight.model.run import RunFiles
-from tests.observers.entries import NODE, ended
+from tests.observers.entries import NODE, command_ended, ended
 
-FILES = RunFiles("/data/my run")
+GO_ON = GoOn(RunFiles("/data/my run"), is_fed=False)
+REST = "overnight resume '/data/my run'"
+RETRY = "overnight resume -R '/data/my run'"
 
 
 def summary(*codes: int) -> Summary:
@@ -23,24 +26,52 @@ def summary(*codes: int) -> Summary:
     return made
 
 
+def text(verdict: Verdict, summary: Summary | None = None) -> str:
+    return closing_text(summary, verdict, GO_ON, colour=False)
+
+
 def test_a_run_that_did_all_says_only_how_it_was():
-    text = closing_text(summary(0, 0), Verdict(v.COMPLETE, False, False), FILES, colour=False)
-    assert text.startswith("2 tasks: 2 done")
-    assert "resume" not in text
+    said = text(Verdict(v.COMPLETE, False, False), summary(0, 0))
+    assert said.startswith("2 tasks: 2 done")
+    assert "resume" not in said
 
 
 def test_a_run_with_failures_names_the_command_that_runs_them_again():
-    text = closing_text(summary(0, 3), Verdict(v.COMPLETE, True, False), FILES, colour=False)
-    assert "overnight resume -R '/data/my run'" in text
-    assert "Tasks are left" not in text
+    said = text(Verdict(v.COMPLETE, True, False), summary(0, 3))
+    assert said.endswith(f"Run the failed ones again\n  {RETRY}")
+    assert "Tasks are left" not in said
 
 
-@pytest.mark.parametrize("has_summary", [True, False])
-def test_a_run_with_tasks_left_names_the_command_that_goes_on(has_summary):
-    verdict = Verdict(v.STOPPED, False, True, "interrupted by SIGINT", 2)
-    text = closing_text(summary(0) if has_summary else None, verdict, FILES, colour=False)
-    assert "The run was stopped: interrupted by SIGINT.\n" in text
-    assert text.endswith("Tasks are left. Go on with:\n  overnight resume '/data/my run'")
+def test_a_per_engine_command_that_failed_is_no_task_to_run_again():
+    only_the_command = summary(0)
+    entry = command_ended(1)
+    only_the_command.add_per_engine(entry.command, entry.report, NODE)
+    assert "resume" not in text(Verdict(v.COMPLETE, True, False), only_the_command)
+
+
+@pytest.mark.parametrize("made", [None, summary(0)], ids=["quiet", "with a summary"])
+def test_a_run_with_tasks_left_names_the_command_that_goes_on(made):
+    said = text(Verdict(v.STOPPED, False, True, "interrupted by SIGINT", 2), made)
+    assert "The run was stopped: interrupted by SIGINT.\n" in said
+    assert said.endswith(f"Tasks are left. Go on with:\n  {REST}")
+
+
+def test_a_run_with_tasks_left_and_failures_names_both_commands():
+    said = text(Verdict(v.STOPPED, True, True), summary(0, 3))
+    assert f"\n  {REST}\n" in said
+    assert said.endswith(f"\n  {RETRY}")
+
+
+def test_a_check_is_passed_only_when_the_failed_ones_are_run_again():
+    said = text(Verdict(v.CHECK_FAILED, True, True, "line 3"), summary(3))
+    assert said.endswith(f"\n  {RETRY}")
+    assert f"{REST}\n" not in said
+
+
+def test_a_run_without_a_record_says_that_its_reports_are_kept():
+    said = text(Verdict(v.NO_RECORD, False, True, "interrupted by SIGINT", 2))
+    assert "are kept" in said
+    assert said.endswith(f"\n  {REST}")
 
 
 @pytest.mark.parametrize("ending", [
@@ -48,40 +79,46 @@ def test_a_run_with_tasks_left_names_the_command_that_goes_on(has_summary):
     v.NO_RECORD,
 ])  # fmt: skip
 def test_every_ending_but_a_whole_run_has_its_words(ending):
-    (line,) = closing_text(None, Verdict(ending, False, False), FILES, colour=False).splitlines()
-    assert line.endswith(".")
-    assert len(line) > 10
+    first = text(Verdict(ending, False, False)).splitlines()[0]
+    assert first.endswith(".")
+    assert len(first) > len("stopped.")
 
 
 def test_what_was_found_in_a_list_is_not_said_twice():
     error = ListRefused("Tasks, line 3: ...\nTasks, line 9: ...")
-    verdict = Verdict(v.REFUSED, False, True, error.what, error=error)
-    assert "line 3" not in closing_text(None, verdict, FILES, colour=False)
+    assert "line 3" not in text(Verdict(v.REFUSED, False, True, error.what, error=error))
 
 
 def test_a_resume_that_found_nothing_to_do_says_so():
-    text = all_done_text(1200, Verdict(v.COMPLETE, False, False), FILES)
-    assert text == "Nothing is left to run: all 1,200 tasks had been done before."
+    assert all_done_text(1200, 0, GO_ON) == (
+        "Nothing is left to run: all 1,200 tasks had been done before."
+    )
 
 
 def test_a_resume_that_found_old_failures_says_how_to_run_them():
-    text = all_done_text(1, Verdict(v.COMPLETE, True, False), FILES)
-    assert "all 1 task had been run before" in text
-    assert text.endswith("overnight resume -R '/data/my run'")
+    said = all_done_text(3, 2, GO_ON)
+    assert "of 3 tasks, 1 done before, 2 failed before" in said
+    assert said.endswith(f"\n  {RETRY}")
 
 
 @pytest.mark.parametrize(
-    ("verdict", "has_resume", "has_rerun"),
+    ("verdict", "resume", "rerun"),
     [
-        (Verdict(v.COMPLETE, False, False), False, False),
-        (Verdict(v.COMPLETE, True, False), False, True),
-        (Verdict(v.STOPPED, True, True, "asked"), True, True),
+        (Verdict(v.COMPLETE, False, False), None, None),
+        (Verdict(v.COMPLETE, True, False), None, RETRY),
+        (Verdict(v.STOPPED, True, True, "asked"), REST, RETRY),
     ],
 )
-def test_a_program_is_told_the_same(verdict, has_resume, has_rerun):
-    told = facts(summary(0, 1), verdict, FILES)
+def test_a_program_is_told_the_same(verdict, resume, rerun):
+    told = facts(summary(0, 1), verdict, GO_ON)
     assert (told["ending"], told["reason"]) == (verdict.ending, verdict.reason)
     assert told["tasks_left"] == verdict.has_tasks_left
     assert told["status_file"] == "/data/my run_status.txt"
-    assert told["resume"] == (resume_command(FILES) if has_resume else None)
-    assert told["rerun"] == ("overnight resume -R '/data/my run'" if has_rerun else None)
+    assert (told["resume"], told["rerun"]) == (resume, rerun)
+
+
+def test_a_run_whose_list_was_fed_to_it_has_to_be_fed_again():
+    fed = GoOn(RunFiles("/data/my run"), is_fed=True)
+    said = closing_text(None, Verdict(v.STOPPED, False, True), fed, colour=False)
+    assert "overnight resume" not in said
+    assert "-r '/data/my run_status.txt'" in said

@@ -316,6 +316,7 @@ _PERFORM: dict[type, Any] = {
     e.SayCommandsEnded: World._say_commands,
     e.SayOpened: lambda world, _: world._to_driver("opened"),
     e.SayRecalled: World._say_recalled,
+    e.SayTaken: lambda world, _: world._to_driver("taken"),
     e.SayClosed: lambda world, _: world._to_driver("closed"),
     e.Refuse: lambda world, effect: world._to_driver("refused", effect.seen),
     e.StartRunner: World._start_runner,

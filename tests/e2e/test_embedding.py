@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,8 +56,6 @@ def test_nothing_but_commands_and_engines_installs_signal_handlers() -> None:
 
 
 def test_a_driver_in_a_thread_leaves_the_process_as_it_was(stage: Stage) -> None:
-    import sys
-
     stage.write("Tasks", *["true"] * 20)
     ended = stage.run([sys.executable, "-c", PROGRAM])
     assert (ended.status, ended.err) == (0, "")

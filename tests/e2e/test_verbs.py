@@ -35,10 +35,8 @@ def test_attach_to_a_run_that_has_ended_says_how_it_was(stage: Stage) -> None:
     stage.run(run("-p", "P", "Tasks"))
     ended = stage.run(overnight("attach", "P"))
     assert ended.status == 1
-    assert ended.out == (
-        "The run has ended: 1 done, 1 failed, 0 done before.\n"
-        f"Run the failed ones again:\n  overnight resume -R {stage.path('P')}\n"
-    )
+    assert ended.out.startswith("The run has ended: 1 done, 1 failed")
+    assert f"\n  overnight resume -R {stage.path('P')}\n" in ended.out
 
 
 def test_attach_without_a_run_says_so(stage: Stage) -> None:

@@ -11,11 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overnight.model.report import Leak
 from overnight.observers.printer import PrintObserver, output_path
 from tests.conformance.harness_processes import wait_until
-from tests.observers.entries import barrier_met, ended, skipped
+from tests.observers import entries
+from tests.observers.entries import barrier_met, skipped
 
 WITHIN_S = 30
+
+
+def ended(id: int, **chosen):
+    """An attempt that has written something."""
+    entry = entries.ended(id, **chosen)
+    entry.report.out = Leak(1, b"x")
+    return entry
 
 
 class Printing:
@@ -68,7 +77,7 @@ def test_both_streams_of_a_task_are_printed_whole(printing):
 def test_a_task_without_output_prints_nothing(printing):
     made = printing()
     made.keep(0)
-    made.end(ended(0))
+    made.end(entries.ended(0))
     assert made.close() == (b"", b"")
 
 
@@ -195,6 +204,33 @@ def test_earlier_attempts_stay_where_files_were_asked_for(printing):
     made.end(ended(0, code=1, attempt=1, settles=False))
     made.close()
     assert made.path(0, attempt=1).exists()
+
+
+def test_output_of_an_earlier_run_is_not_printed_in_the_place_of_this_ones(printing):
+    made = printing(removes=False)
+    made.keep(0, b"of an earlier run\n")
+    os.utime(made.path(0), (1.0, 1.0))
+    made.keep(0, b"of this one\n", attempt=2)
+    made.end(ended(0))
+    assert made.close()[0] == b"of this one\n"
+    assert made.path(0).read_bytes() == b"of an earlier run\n"
+
+
+def test_an_attempt_that_wrote_nothing_prints_nothing_of_an_earlier_run(printing):
+    made = printing(removes=False)
+    made.keep(0, b"of an earlier run\n")
+    made.end(entries.ended(0))
+    assert made.close()[0] == b""
+
+
+def test_what_a_killed_run_left_unprinted_is_gone_when_its_task_is_settled(printing):
+    made = printing()
+    made.keep(0, b"cut in the mid")
+    os.utime(made.path(0), (1.0, 1.0))
+    made.keep(0, b"whole\n", attempt=2)
+    made.end(ended(0))
+    assert made.close()[0] == b"whole\n"
+    assert not made.directory.exists()
 
 
 def test_output_that_was_not_printed_stays_and_keeps_no_other_folder(printing):

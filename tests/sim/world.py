@@ -92,6 +92,9 @@ class SimEngine:
     def on_SayRecalled(self, effect) -> None:
         self.say("recalled", rows.encode_ids(effect.ids))
 
+    def on_SayTaken(self, effect) -> None:
+        self.say("taken", rows.encode_ids(effect.ids))
+
     def on_SayClosed(self, effect) -> None:
         self.say("closed", None)
 
@@ -189,6 +192,7 @@ class SimDriver:
         self.commands: list[PerEngine] = []
         self.recorded = 0
         self.pending_durable = 0
+        self.joins = None  # the event for an engine that is being attached
 
     def step(self, *events) -> None:
         effects = self.scheduler.step(self.world.at, events)
@@ -206,13 +210,13 @@ class SimDriver:
             self.engine_id, "n", self.world.slots, machine.has_started, machine.in_hand(),
             machine.is_closing,
         )
-        self.kept_awaited = len(machine.unacknowledged)
         self.kept = []
         self.step(ev.EngineStarting(self.engine_id, "sim"))
-        self.join_when_whole()
+        if machine.generation == 0:
+            self.join_when_whole()
 
     def join_when_whole(self) -> None:
-        if self.joins is not None and len(self.kept) >= self.kept_awaited:
+        if self.joins is not None:
             joins, self.joins = self.joins, None
             reports = [e for e in self.kept if isinstance(e, ev.KeptReports)]
             for event, pairs in zip(
@@ -226,7 +230,6 @@ class SimDriver:
             self.step(event)
         else:
             self.kept.append(event)
-            self.join_when_whole()
 
     def hear(self, kind: str, payload) -> None:
         engine = self.engine_id
@@ -239,6 +242,10 @@ class SimDriver:
             seq, reports = rows.decode_per_engine_reports(payload)
             pairs = [(PerEngine(at_start, r.task_id, 1, b"c"), r) for at_start, r in reports]
             self.after_kept(ev.PerEngineEnded(engine, seq, pairs))
+        elif kind == "taken":
+            in_hand = rows.decode_ids(payload)
+            self.joins.running = [a for a in self.joins.running if a.task.id in in_hand]
+            self.join_when_whole()
         elif kind == "opened":
             self.step(ev.EngineOpened(engine))
         elif kind == "recalled":
@@ -384,6 +391,8 @@ class World:
         if self.wants_engine:
             moves.append(self.start_engine)
         engine = self.engine
+        if engine is not None and engine.has_left and driver.joins is not None:
+            moves += [self.collect_unjoined] * 4
         if engine is not None:
             if driver.to_engine and engine.is_connected and not engine.has_left:
                 moves += [self.deliver_to_engine] * 4
@@ -433,7 +442,17 @@ class World:
         driver.to_engine.clear()
         engine.to_driver.clear()
         driver.join(engine)
-        engine.step(ee.SetUp(setup(driver.generation, self.slots)))
+        setting_up = ee.SetUp(setup(driver.generation, self.slots))
+        driver.to_engine.append(lambda e: e.step(setting_up))
+
+    def collect_unjoined(self) -> None:
+        """The engine left while it was being attached: its link ends, its spool is read."""
+        driver, engine = self.driver, self.engine
+        self.spools.append(engine.spool)
+        self.engine = None
+        driver.joins = None
+        (new,) = news([engine.spool], self.row_started_at)
+        driver.step(ev.KeptReports(-1, 0, new, "n", 0), ev.EngineLost(driver.engine_id, "left"))
 
     def deliver_to_engine(self) -> None:
         self.driver.to_engine.popleft()(self.engine)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from overnight.core import verdict as v
 from overnight.cli.go_on import GoOn, advice
+from overnight.core import verdict as v
 from overnight.core.summary import summary_facts, summary_text
 
 TYPE_CHECKING = False

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 
+from overnight.cli.go_on import GoOn, advice
 from overnight.core.summary import rerun_command, rerun_from_list, summary_facts, summary_text
 from overnight.core.summary.rerun import feed_command
 from overnight.core.summary.words import visible
@@ -74,8 +75,31 @@ def report(options: argparse.Namespace) -> int:
     if options.json:
         _print_facts(options.status_files, history, summary, rerun)
     else:
-        _print_text(history, summary, rerun)
+        _print_text(history, summary, *_how_to_go_on(options.status_files, summary, rerun,
+                                                     description))
     return 0
+
+
+def _how_to_go_on(
+    status_files: Sequence[str], summary: Summary, rerun: str, description: Description | None
+) -> tuple[str, str]:
+    """The command below the failures, and what stands at the end; one of them at most.
+
+    Of a run that left nothing but rows nobody knows whether tasks are left.
+    """
+    prefix = prefix_of_status(status_files[-1])
+    if prefix is None or description is None:
+        return rerun, ""
+    from overnight.driver.lock import is_gone, read_owner
+
+    owner = read_owner(RunFiles(prefix).lock)
+    if owner is not None and not is_gone(owner):
+        return "", "\nThe run goes on."
+    go_on = GoOn(RunFiles(prefix), is_fed=description.options.task_file == "-")
+    has_failures = bool(summary.failed or summary.skipped_failed)
+    has_tasks_left = bool(summary.left or summary.cut_off) or description.has_tasks_left
+    text = advice(description.ending, has_failures, has_tasks_left, go_on)
+    return "", f"\n{text}" if text else ""
 
 
 def _description(status_files: Sequence[str]) -> Description | None:
@@ -163,11 +187,11 @@ def _print_facts(
     print(json.dumps(facts, indent=2))
 
 
-def _print_text(history: History, summary: Summary, rerun: str) -> None:
+def _print_text(history: History, summary: Summary, rerun: str, closing: str) -> None:
     from textwrap import fill
 
     has_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    parts = [summary_text(summary, rerun, clock, colour=has_colour)]
+    parts = [summary_text(summary, rerun, clock, colour=has_colour) + closing]
     parts += [
         fill(f"note: {visible(note)}", 80, subsequent_indent="      ") for note in history.notes
     ]

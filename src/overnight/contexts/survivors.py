@@ -140,7 +140,8 @@ def find_survivors(
         [AttachedEngine(link, noted, make_setup(noted), spools.read, recorded)
          for link, noted in living],
         [event for noted in spooled for event in spools.read(noted)],
-        recorded, [path for noted in spooled for path in noted.spools],
+        recorded,
+        [path for noted in (*spooled, *(noted for _, noted in living)) for path in noted.spools],
     )
 
 

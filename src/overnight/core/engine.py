@@ -42,6 +42,7 @@ from overnight.core.engine_events import (
     SayKept,
     SayOpened,
     SayRecalled,
+    SayTaken,
     SetUp,
     SetUpRunners,
     SlotsReleased,
@@ -194,6 +195,7 @@ class Engine:
                 self._effects.append(SayKept(sequence, batch.pairs))
             else:
                 self._effects.append(SayCommandsEnded(sequence, batch.rows))
+        self._effects.append(SayTaken([attempt.task.id for attempt in self.in_hand()]))
         if self.phase == CLOSED:
             self._effects.append(SayClosed())
 

@@ -220,6 +220,19 @@ class SayRecalled:
         self.ids = ids
 
 
+class SayTaken:
+    """Tell the driver that it has been taken, after everything that was kept.
+
+    Attributes:
+        ids: Tasks in hand now. Less than HELLO said: some have ended or were handed back.
+    """
+
+    __slots__ = ("ids",)
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        self.ids = ids
+
+
 class SayClosed:
     """The engine is done."""
 
@@ -366,7 +379,8 @@ if TYPE_CHECKING:
         | RunnerDied | OrphansEnded | Kept | Terminated
     )
     Effect = (
-        SayEnded | SayKept | SayCommandsEnded | SayOpened | SayRecalled | SayClosed | Refuse
+        SayEnded | SayKept | SayCommandsEnded | SayOpened | SayRecalled | SayTaken | SayClosed
+        | Refuse
         | StartRunner | SetUpRunners | GiveSlots | Give | RunCommand | TakeBack | PassEnd
         | EndOrphans | Keep | KeepCommands | ForgetSpool | Listen | StopListening | Leave
     )

@@ -32,6 +32,7 @@ class EngineState:
 
     __slots__ = (
         "context", "held", "id", "node", "prefetch", "rank", "recent", "slots", "state",
+        "was_told_to_leave",
     )
 
     def __init__(self, id: int, context: str) -> None:
@@ -44,6 +45,7 @@ class EngineState:
         self.held: dict[int, Attempt] = {}  # by task id: given to it and not reported
         self.recent: deque[float] = deque(maxlen=RECENT)  # seconds its last tasks took
         self.prefetch = 0
+        self.was_told_to_leave = False
 
     @property
     def free_slots(self) -> int:

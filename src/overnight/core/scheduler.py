@@ -73,7 +73,7 @@ from overnight.model.task import Barrier, DoneBefore, PerEngine, Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from overnight.core.effects import Effect, Entry
     from overnight.core.events import Event
@@ -296,7 +296,10 @@ class Scheduler:
         engine = self.pool.get(event.engine)
         if engine is None:
             return
-        for task_id in reversed(event.task_ids):
+        self._take_back(engine, event.task_ids)
+
+    def _take_back(self, engine: p.EngineState, task_ids: Sequence[int]) -> None:
+        for task_id in reversed(task_ids):
             attempt = engine.held.pop(task_id, None)
             if attempt is not None:
                 self.pool.given[engine.context] -= 1
@@ -307,7 +310,10 @@ class Scheduler:
         if engine is None:
             return
         self.pool.remove(engine.id)
-        self._lose(engine, "its engine left without a report of it")
+        # It has reported whatever it had started: the rest never was, and is nobody's fault.
+        self._take_back(engine, list(engine.held))
+        if not engine.was_told_to_leave:
+            self._may_start_another()
 
     def on_engine_lost(self, event: EngineLost) -> None:
         engine = self.pool.get(event.engine)
@@ -316,6 +322,10 @@ class Scheduler:
         self._tell("error", f"engine on {engine.node or engine.context} was lost: {event.reason}")
         self.pool.remove(engine.id)
         self._lose(engine, event.reason)
+        self._may_start_another()
+
+    def _may_start_another(self) -> None:
+        """An engine is gone that was not told to leave: its context may try once more."""
         self._losses += 1
         if self.policy.gives_out_lost and self._losses < self.policy.crash_limit:
             self._asked_for_engines = False
@@ -681,6 +691,7 @@ class Scheduler:
     def _close(self, engine: p.EngineState) -> None:
         if engine.state in (p.CLOSING, p.STARTING):
             return
+        engine.was_told_to_leave = True
         was_opened = engine.state in (p.OPENING, p.OPEN, p.DRAINING)
         engine.state = p.CLOSING
         ends_by_signal = self.stop is not None and self.stop.how >= END and self.stop.signal != 0

@@ -57,6 +57,7 @@ class EngineEnd:
         self._recorded = recorded
         self.has_joined = False
         self.released: set[int] = set()  # tasks that were allowed to leave processes
+        self._taken: frozenset[int] | None = None  # what it had in hand when it was taken
         self._running: list[Attempt] = []
         self._kept: list[KeptReports] = []  # what must be known before it may be given anything
         self._commands: dict[tuple[bool, int], PerEngine] = {}  # that this driver gave
@@ -69,6 +70,7 @@ class EngineEnd:
             m.PE_ENDED: self._on_per_engine_ended,
             m.RECALLED: lambda payload: [AttemptsRecalled(self.id, rows.decode_ids(payload))],
             m.NOTICE: self._on_notice,
+            m.TAKEN: self._on_taken,
             m.CLOSED: self._on_closed,
             m.PONG: lambda _: [],
         }
@@ -94,17 +96,19 @@ class EngineEnd:
 
     def _on_running(self, payload: bytes) -> list[Event]:
         self._running += rows.decode_attempts(payload)
-        return self._joined_when_whole()
+        return []
 
     def _joined_when_whole(self) -> list[Event]:
         """Let it join when it is known what it runs and what it kept.
 
-        Given a task before that, an engine that lived on could run it a second time.
+        Given a task before that, an engine that lived on could run it a second time; and
+        until it says that it is taken it may leave, with what it ran in its spool.
         """
         hello = self.hello
         if hello is None or self.has_joined:
             return []
-        if len(self._running) < hello["running"] or len(self._kept) < hello["kept"]:
+        is_new = hello["generation"] == 0  # it has had no other driver
+        if not is_new and self._taken is None:
             return []
         self.has_joined = True
         kept, self._kept = self._kept, []
@@ -112,15 +116,22 @@ class EngineEnd:
             kept, self._recorded.news([each.pairs for each in kept]), strict=True
         ):
             reports.pairs = new
+        running = self._running
+        if self._taken is not None:
+            running = [attempt for attempt in running if attempt.task.id in self._taken]
         return [*kept, EngineJoined(
             self.id, self.handle.node, self.handle.setup.slots, bool(hello["started"]),
-            self._running, bool(hello["closing"]),
+            running, bool(hello["closing"]),
         )]
 
     def _after_kept(self, kept: KeptReports) -> list[Event]:
         if self.has_joined:
             return [kept]
         self._kept.append(kept)
+        return []
+
+    def _on_taken(self, payload: bytes) -> list[Event]:
+        self._taken = frozenset(rows.decode_ids(payload))
         return self._joined_when_whole()
 
     def _on_ended(self, payload: bytes) -> list[Event]:

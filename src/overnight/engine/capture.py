@@ -71,7 +71,9 @@ class Pipe:
 
 
 class OutputFile:
-    """One stream of an attempt that goes to a file, which is gone again if it stays empty.
+    """One stream of an attempt that goes to a file of its own, made here.
+
+    It is gone again if it stays empty.
 
     Attributes:
         fd: Always -1: there is nothing to wait for.
@@ -83,8 +85,13 @@ class OutputFile:
     is_open = False
 
     def __init__(self, path: str) -> None:
-        """Raises OSError, and then there is no such file."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        """Make it.
+
+        Raises:
+            FileExistsError: There is one, which stays as it is: output of an earlier run.
+            OSError: It cannot be made.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self.write_fd = os.open(path, flags, 0o666)
         self.fd = -1
         self._path = path
@@ -112,15 +119,39 @@ class OutputFile:
             os.unlink(self._path)
 
 
-def output_paths(folder: str, attempt: Attempt) -> tuple[str, str]:
-    """Files of an attempt's standard output and error, in a folder for a thousand tasks.
+def output_files(folder: str, attempt: Attempt) -> tuple[OutputFile, OutputFile]:
+    """Files for an attempt's standard output and error; the folder they lie in is there.
 
-    >>> from overnight.model.attempt import Attempt
-    >>> from overnight.model.task import NO_REPEAT, Task
-    >>> output_paths("logs", Attempt(Task(13042, 1, NO_REPEAT, b"true"), 2))
+    They have the number of the attempt, or the next that is free: attempts of earlier runs
+    have taken theirs, and what they wrote is kept.
+
+    Raises:
+        OSError: They cannot be made, and then there is none.
+    """
+    number = attempt.number
+    while True:
+        out_path, err_path = output_paths(folder, attempt.task.id, number)
+        try:
+            return _both(out_path, err_path)
+        except FileExistsError:
+            number += 1
+
+
+def _both(out_path: str, err_path: str) -> tuple[OutputFile, OutputFile]:
+    out = OutputFile(out_path)
+    try:
+        return out, OutputFile(err_path)
+    except OSError:
+        out.close(may_be_written=False)
+        raise
+
+
+def output_paths(folder: str, task_id: int, number: int) -> tuple[str, str]:
+    """Names for both streams of an attempt, in a folder for a thousand tasks.
+
+    >>> output_paths("logs", 13042, 2)
     ('logs/13/13042.2.out', 'logs/13/13042.2.err')
     """
-    id = attempt.task.id
-    again = f".{attempt.number}" if attempt.number > 1 else ""
-    stem = f"{folder}/{id // FOLDER_SIZE}/{id}{again}"
+    again = f".{number}" if number > 1 else ""
+    stem = f"{folder}/{task_id // FOLDER_SIZE}/{task_id}{again}"
     return stem + ".out", stem + ".err"

@@ -66,7 +66,6 @@ class DriverEnd:
             "host": os.uname().nodename, "cores": len(os.sched_getaffinity(0)),
             "python": sys.version.split()[0], "started": engine.has_started,
             "closing": engine.is_closing, "running": running_count,
-            "kept": len(engine.unacknowledged),
         }
 
     def receive(self, fd: int) -> list[e.Event] | None:

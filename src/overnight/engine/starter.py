@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from overnight.engine.capture import OutputFile, output_paths
+from overnight.engine.capture import output_files, output_paths
 from overnight.engine.lane import BASH, Lane
 from overnight.engine.running import Running
 from overnight.engine.spawn import Spawner
@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from overnight.engine.capture import OutputFile
     from overnight.model.attempt import Attempt
     from overnight.model.messages import Setup
 
@@ -134,17 +135,11 @@ class Starter:
         self._notice("ERROR", f"output of task {task.id} is counted and not kept: {error}")
 
     def _files(self, folder: str, attempt: Attempt) -> tuple[OutputFile, OutputFile]:
-        paths = output_paths(folder, attempt)
-        parent = os.path.dirname(paths[0])
+        parent = os.path.dirname(output_paths(folder, attempt.task.id, attempt.number)[0])
         if parent != self._made_folder:
             os.makedirs(parent, exist_ok=True)
             self._made_folder = parent
-        out = OutputFile(paths[0])
-        try:
-            return out, OutputFile(paths[1])
-        except OSError:
-            out.close(may_be_written=False)
-            raise
+        return output_files(folder, attempt)
 
 
 def _enter(folder: str) -> CannotStart | None:

@@ -129,6 +129,9 @@ class Supervisor:
     def _say_recalled(self, effect: e.SayRecalled) -> None:
         self._driver.say(m.RECALLED, f.encode_ids(effect.ids))
 
+    def _say_taken(self, effect: e.SayTaken) -> None:
+        self._driver.say(m.TAKEN, f.encode_ids(effect.ids))
+
     def _say_closed(self, effect: e.SayClosed) -> None:
         self._driver.say(m.CLOSED, b"")
 
@@ -226,6 +229,7 @@ _PERFORMERS: dict[type, Callable[[Supervisor, Any], None]] = {
     e.SayCommandsEnded: Supervisor._say_commands_ended,
     e.SayOpened: Supervisor._say_opened,
     e.SayRecalled: Supervisor._say_recalled,
+    e.SayTaken: Supervisor._say_taken,
     e.SayClosed: Supervisor._say_closed,
     e.Refuse: Supervisor._refuse,
     e.StartRunner: Supervisor._start_runner,

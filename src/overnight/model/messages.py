@@ -32,8 +32,7 @@ HELLO      mapping, after the 16 magic bytes: ``link`` (version), ``version`` (o
            ``start`` (start time of the process, clock ticks since boot), ``boot``
            (boot id), ``host``, ``cores``, ``python``, ``started`` (whether its START
            commands have run), ``closing`` (it takes nothing more), ``running`` (how many
-           RUNNING rows follow), ``kept`` (how many KEPT and PE_ENDED frames, at least,
-           follow its SETUP)
+           RUNNING rows follow)
 RUNNING    rows of attempts that run here, after HELLO of an engine that lived on
 OPENED     its START commands are over: it takes tasks
 ENDED      a sequence number and rows of reports
@@ -43,6 +42,8 @@ PE_ENDED   like ENDED, for per-engine commands; each row says START or STOP
 RECALLED   ids that were taken back before they started
 NOTICE     mapping ``level``, ``text``: for the driver's log
 CLOSED     the engine is done; it leaves once everything is acknowledged
+TAKEN      ids of tasks in hand; of an engine that lived on: it has this driver now, and
+           has said all that it kept. Until then it is alone, and may leave
 PONG       the number of a PING
 =========  =========================================================================
 
@@ -67,9 +68,8 @@ MAGIC = b"\x93overnight-link\n"
 LINK_VERSION = 1
 
 SETUP, START, ASSIGN, RECALL, END, ACK, CLOSE, PING, SLOTS = range(1, 10)
-HELLO, RUNNING, OPENED, ENDED, KEPT, PE_ENDED, RECALLED, NOTICE, CLOSED, PONG, RELEASED = range(
-    17, 28
-)
+HELLO, RUNNING, OPENED, ENDED, KEPT, PE_ENDED, RECALLED, NOTICE, CLOSED, PONG = range(17, 27)
+RELEASED, TAKEN = 27, 28
 
 PER_ENGINE_SLOT = -1
 """Where per-engine commands run: a slot beside the others."""

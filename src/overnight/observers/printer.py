@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
     from overnight.core.effects import Entry
     from overnight.model.attempt import Attempt
+    from overnight.model.report import Report
 
-NO_OUTPUT = 0
+NO_ATTEMPT = 0
 """In the place of an attempt's number where nothing was run."""
+
+ENDINGS = ("out", "err")
 
 
 def output_path(directory: str, task_id: int, attempt: int, ending: str) -> str:
@@ -32,7 +35,9 @@ def output_path(directory: str, task_id: int, attempt: int, ending: str) -> str:
 class PrintObserver:
     """Copies kept output to two descriptors, in order of completion or of the list.
 
-    Of a task that was tried again the last attempt's output is shown.
+    Of a task that was tried again the last attempt's output is shown. Attempts of earlier
+    runs may have taken an attempt's number: the engine then took the next that was free, and
+    so what was written last is what this attempt wrote.
     """
 
     def __init__(
@@ -50,47 +55,70 @@ class PrintObserver:
             removes: What was printed is removed: nobody asked for files.
         """
         self._directory = directory
-        self._fds = {"out": out_fd, "err": err_fd}
+        self._fds = dict(zip(ENDINGS, (out_fd, err_fd), strict=True))
         self._keeps_order = keeps_order
         self._tags = tags
         self._removes = removes
         self._copier = Copier(removes=removes)
         self._next_id = 0
-        self._held: list[tuple[int, int]] = []  # heap of (task id, attempt)
+        self._held: list[tuple[int, int, bool]] = []  # heap: task id, attempt, has it written
 
     def recorded(self, entries: Sequence[Entry]) -> None:
         """Print what was settled, or hold it until its turn."""
         for entry in entries:
             if type(entry) is TaskEnded:
                 if entry.settles:
-                    self._end(entry.task.id, entry.report.attempt)
+                    self._end(entry.task.id, entry.report.attempt, _has_written(entry.report))
                 elif self._removes:
                     self._drop(entry.task.id, entry.report.attempt)
             elif type(entry) is BarrierMet:
-                self._end(entry.barrier.id, NO_OUTPUT)
+                self._end(entry.barrier.id)
             elif type(entry) is TaskSkipped:
-                self._end(entry.done.task.id, NO_OUTPUT)
+                self._end(entry.done.task.id)
 
-    def _end(self, task_id: int, attempt: int) -> None:
+    def _end(self, task_id: int, attempt: int = NO_ATTEMPT, has_written: bool = False) -> None:
         if not self._keeps_order:
-            self._print(task_id, attempt)
+            self._print(task_id, attempt, has_written)
             return
-        heapq.heappush(self._held, (task_id, attempt))
+        heapq.heappush(self._held, (task_id, attempt, has_written))
         while self._held and self._held[0][0] <= self._next_id:
-            task_id, attempt = heapq.heappop(self._held)
-            self._next_id = max(self._next_id, task_id + 1)  # a late report may be of any task
-            self._print(task_id, attempt)
+            held = heapq.heappop(self._held)
+            self._next_id = max(self._next_id, held[0] + 1)  # a late report may be of any task
+            self._print(*held)
 
-    def _print(self, task_id: int, attempt: int) -> None:
-        if attempt == NO_OUTPUT:
+    def _print(self, task_id: int, attempt: int, has_written: bool) -> None:
+        if attempt == NO_ATTEMPT or not (has_written or self._removes):
             return
+        kept = self._kept(task_id, attempt)
+        if kept and has_written:
+            shown = max(kept)
+            kept.remove(shown)
+            self._show(task_id, shown[1])
+        if self._removes:
+            for _, number in kept:
+                self._drop(task_id, number)
+
+    def _kept(self, task_id: int, attempt: int) -> list[tuple[int, int]]:
+        """When files of an attempt, or behind its number, were last written, and their number."""
+        kept: list[tuple[int, int]] = []
+        while written_at := self._written_at(task_id, attempt):
+            kept.append((written_at, attempt))
+            attempt += 1
+        return kept
+
+    def _written_at(self, task_id: int, number: int) -> int:
+        """When files of this number were last written; 0 where there is none."""
+        return max(_modified_at(output_path(self._directory, task_id, number, ending))
+                   for ending in ENDINGS)
+
+    def _show(self, task_id: int, number: int) -> None:
         tag = b"%d\t" % task_id if self._tags else b""
         for ending, fd in self._fds.items():
-            self._copier.copy(output_path(self._directory, task_id, attempt, ending), fd, tag)
+            self._copier.copy(output_path(self._directory, task_id, number, ending), fd, tag)
 
-    def _drop(self, task_id: int, attempt: int) -> None:
-        for ending in self._fds:
-            self._copier.drop(output_path(self._directory, task_id, attempt, ending))
+    def _drop(self, task_id: int, number: int) -> None:
+        for ending in ENDINGS:
+            self._copier.drop(output_path(self._directory, task_id, number, ending))
 
     def assigned(self, engine: int, attempts: Sequence[Attempt]) -> None:
         """Nothing to print yet."""
@@ -108,6 +136,17 @@ class PrintObserver:
         self._copier.finish()
         if self._removes:
             _remove_empty_folders(self._directory)
+
+
+def _has_written(report: Report) -> bool:
+    return bool(report.out.count or report.err.count)
+
+
+def _modified_at(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _remove_empty_folders(directory: str) -> None:

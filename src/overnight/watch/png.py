@@ -19,18 +19,21 @@ _DASH, _SPACE = 4.0, 3.0
 
 
 def check_pillow(path: str) -> None:
-    """Make sure, before anything is written, that a PNG can be.
+    """Make sure, before anything is written, that a PNG can be drawn.
+
+    Args:
+        path: Where it is wanted.
 
     Raises:
         OvernightError: Pillow is not installed.
     """
-    from importlib.util import find_spec
-
-    if find_spec("PIL") is None:
+    try:
+        import PIL.ImageDraw  # noqa: F401  # only whether it can be
+    except ImportError as error:
         raise OvernightError(
             "a PNG needs Pillow, which is not installed", where=path, kept="no file was written",
             do="pip install 'overnight[pictures]', or take --svg or --html, which need nothing",
-        )
+        ) from error
 
 
 def write_png(scene: Scene, path: str) -> None:
