@@ -1,10 +1,11 @@
 # `make demo` and `make test` are all that a fresh clone needs; `make help` lists the rest.
 #
 #   PYTHON=...   the Python to make the environment with (default: the newest 3.11 or later)
+#   VENV=...     the environment (default: .venv); one for each Python, if you want several
 #   ARGS=...     passed on: make test ARGS="tests/core -k barrier"
 
 VENV   ?= .venv
-PYTHON ?= $(shell tools/find-python)
+PYTHON ?=
 JOBS   ?= 4
 ARGS   ?=
 
@@ -14,7 +15,7 @@ RUNS    := $(VENV)/.overnight-runs
 DEVELOP := $(VENV)/.overnight-develops
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types layers bench zipapp clean
+.PHONY: same-python help demo test check lint types layers bench zipapp clean
 
 help:
 	@echo "make demo     run a parameter sweep of 100 tasks on this machine (about ten seconds)"
@@ -48,16 +49,19 @@ zipapp: $(DEVELOP)
 	$(BIN)/python tools/build_zipapp.py dist/overnight.pyz
 
 $(BIN)/python:
-	@python="$(PYTHON)"; test -n "$$python" || exit 1; \
+	@python=$$(tools/find-python $(PYTHON)) || exit 1; \
 	echo "Making $(VENV) with $$python"; \
 	"$$python" -m venv "$(VENV)"
 
-$(RUNS): pyproject.toml | $(BIN)/python
+same-python: | $(BIN)/python
+	@tools/same-python $(BIN)/python $(PYTHON)
+
+$(RUNS): pyproject.toml | same-python
 	@echo "Installing overnight into $(VENV)"
 	@$(PIP) --editable .
 	@touch $@
 
-$(DEVELOP): pyproject.toml | $(BIN)/python
+$(DEVELOP): pyproject.toml | same-python
 	@echo "Installing overnight and what its tests and checks need into $(VENV)"
 	@$(PIP) --editable ".[dev]"
 	@touch $@ $(RUNS)

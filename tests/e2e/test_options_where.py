@@ -58,8 +58,22 @@ def test_disbatch_wants_to_be_told_where_to_run(stage: Stage) -> None:
 def test_cores_of_a_task_divide_the_cores(
     stage: Stage, count: int, cores: str, slots: int
 ) -> None:
-    command = run("-j", str(count), "-c", cores, "-p", "P", "Tasks")
+    command = run("-s", f"localhost:{count}", "-c", cores, "-p", "P", "Tasks")
     assert slots_used(stage, command, slots) == slots
+
+
+@pytest.mark.parametrize(("cores", "told"), [("2", "2"), ("0.5", "1"), ("3.5", "3")])
+def test_jobs_are_slots_whatever_cores_a_task_uses(stage: Stage, cores: str, told: str) -> None:
+    write_crowd(stage, 4, then="echo $DISBATCH_CORES_PER_TASK >> told")
+    ends(stage, run("-j", "4", "-c", cores, "-p", "P", "Tasks"))
+    assert stage.read("told") == f"{told}\n" * 8
+
+
+def test_hosts_elsewhere_alone_are_refused_and_named(stage: Stage) -> None:
+    stage.write("Tasks", "echo > ran")
+    ended = ends(stage, run("-s", "elsewhere:3", "Tasks"), status=1)
+    assert "(elsewhere), and hosts reached by ssh are not there yet" in ended.err
+    assert [path.name for path in stage.folder.iterdir()] == ["Tasks"]
 
 
 def test_a_task_finds_its_share_of_the_cores(stage: Stage) -> None:

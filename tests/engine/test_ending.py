@@ -279,3 +279,13 @@ def test_tasks_are_preferred_by_the_kernel_when_memory_runs_out(tmp_path: Path) 
         own = int(Path(f"/proc/{engine.pid}/oom_score_adj").read_text())
     assert int(report.out.head) > own
 
+
+
+def test_what_a_trap_starts_to_tidy_up_may_finish(tmp_path: Path) -> None:
+    """A first signal is for what runs when it comes, not for what answers it."""
+    line = "trap 'sleep 0.3; echo > tidied; exit 3' TERM; sleep 600 & wait"
+    with started(tmp_path, slots=1, timeout_s=0.2, kill_after_s=20.0) as engine:
+        engine.driver.open()
+        (report,) = engine.driver.run(line)
+    assert (tmp_path / "tidied").exists()
+    assert report.outcome.code == 3

@@ -11,6 +11,7 @@ import pytest
 
 from overnight.engine.polled import PolledLink
 from overnight.errors import LinkBroken
+from overnight.formats.link import frame
 from overnight.model.messages import MAGIC
 from overnight.net.link import Link
 
@@ -90,9 +91,10 @@ def test_writing_to_somebody_gone_closes_the_link_and_nothing_more(
     theirs.close()
     ours.send(1, b"x")
     ours.flush()
+    assert ours.receive() == []
     assert ours.closed
     ours.send(1, b"y")
-    assert not ours._waiting[1:]
+    assert not ours.wants_write
 
 
 def test_the_magic_is_awaited_through_noise_and_pieces() -> None:
@@ -139,3 +141,18 @@ def test_a_polled_link_is_called_when_more_can_be_written(make: Callable[[], End
     sender.close()
     receiver.close()
     poll.close()
+
+
+def test_what_somebody_said_before_going_is_read_though_nothing_can_be_told() -> None:
+    """Else attempts that had ended, and were reported, would count as lost."""
+    left, right = socket.socketpair()
+    fd = left.detach()
+    ours = Link(fd, fd)
+    right.send(frame(7, b"done"))
+    right.close()
+    ours.send(1, b"x")
+    ours.flush()
+    assert ours.receive() == [(7, b"done")]
+    ours.receive()
+    assert ours.closed
+    ours.close()

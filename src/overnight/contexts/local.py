@@ -9,6 +9,7 @@ import sys
 
 from overnight.contexts.noted import engine_of, note
 from overnight.errors import NoResources
+from overnight.formats.bootstrap import engine_command
 from overnight.guard.leftovers import end_leftovers
 
 TYPE_CHECKING = False
@@ -114,8 +115,7 @@ class LocalContext:
         os.set_inheritable(theirs.fileno(), True)
         return os.posix_spawn(
             sys.executable,
-            [sys.executable, "-I", "-S", self._files.engine_file,
-             "engine", "--fd", str(theirs.fileno())],
+            engine_command(sys.executable, self._files.engine_file, theirs.fileno()),
             dict(callers_environment()),
             file_actions=_streams(self._files.engine_log(self.label, self._node, rank)),
         )

@@ -73,7 +73,8 @@ class Pipe:
 class OutputFile:
     """One stream of an attempt that goes to a file of its own, made here.
 
-    It is gone again if it stays empty.
+    It is gone again if it stays empty. The file may be taken away, or its file system may
+    fail, while it is written: then less is known of it, and nothing else happens.
 
     Attributes:
         fd: Always -1: there is nothing to wait for.
@@ -98,8 +99,11 @@ class OutputFile:
 
     @property
     def count(self) -> int:
-        """Bytes so far."""
-        return os.fstat(self.write_fd).st_size
+        """Bytes so far, as far as the file system says."""
+        try:
+            return os.fstat(self.write_fd).st_size
+        except OSError:
+            return 0
 
     def read(self, most: int) -> None:
         """Nothing comes here."""
@@ -107,16 +111,22 @@ class OutputFile:
     def leak(self) -> Leak:
         """Size and both ends of the file as it is now."""
         count = self.count
-        head = os.pread(self.write_fd, SNIPPET_END, 0)
         tail_at = max(SNIPPET_END, count - SNIPPET_END)
-        return Leak(count, head, os.pread(self.write_fd, SNIPPET_END, tail_at))
+        try:
+            head = os.pread(self.write_fd, SNIPPET_END, 0)
+            return Leak(count, head, os.pread(self.write_fd, SNIPPET_END, tail_at))
+        except OSError:
+            return Leak(count)
 
     def close(self, may_be_written: bool) -> None:
         """Let go of the file, and remove it when it is empty and nobody will fill it."""
         is_empty = not self.count
-        os.close(self.write_fd)
-        if is_empty and not may_be_written:
-            os.unlink(self._path)
+        try:
+            os.close(self.write_fd)
+            if is_empty and not may_be_written:
+                os.unlink(self._path)
+        except OSError:  # noqa: SIM105  # contextlib costs a start 2 ms
+            pass  # a task tidied its folder away, or the file system has failed
 
 
 def output_files(folder: str, attempt: Attempt) -> tuple[OutputFile, OutputFile]:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 READS_AT_THE_END = 256
 """Buffers read when a shell has ended; a background child may go on writing for ever."""
 
-_NOBODY: frozenset[tuple[int, int]] = frozenset()
 
 
 class Running(Shell):
@@ -50,7 +49,7 @@ class Running(Shell):
     ) -> None:
         self.pid = pid
         self.usage = None
-        self.signalled = _NOBODY
+        self.was_signalled = False
         self.slot = slot
         self.attempt = attempt
         self.out_fd = out_fd

@@ -60,18 +60,27 @@ class Spool:
         except OSError as error:
             self._notice("WARNING", f"no reports can be kept in {path}: {error.strerror}")
             return False
-        end = os.lseek(fd, 0, os.SEEK_END)
+        end = -1
         try:
+            end = os.lseek(fd, 0, os.SEEK_END)
             _write_all(fd, data if end else MAGIC + data)
             os.fsync(fd)
         except OSError as error:
             self._notice("WARNING", f"no reports can be kept in {path}: {error.strerror}")
-            os.ftruncate(fd, end)  # nothing may follow half a frame
+            self._cut(fd, path, end)
             return False
         finally:
             os.close(fd)
         self._written.add(path)
         return True
+
+    def _cut(self, fd: int, path: str, end: int) -> None:
+        """Nothing may follow half a frame: take it back, or never write there again."""
+        try:
+            if end >= 0:
+                os.ftruncate(fd, end)
+        except OSError:
+            self.paths = [each for each in self.paths if each != path]
 
     def forget(self) -> None:
         """Remove what was written: a driver has acknowledged all of it."""

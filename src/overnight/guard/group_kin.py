@@ -53,8 +53,7 @@ class GroupKin:
 
     def _end_tree(self, shell: Shell, number: int, table: dict[int, Process]) -> int:
         tree = [process for process in self._tree(shell, table) if not process.is_dead]
-        for process in tree:
-            shell.signal(process, number)
+        shell.signal_tree(tree, number)
         return len(tree)
 
     def _tree(self, shell: Shell, table: dict[int, Process]) -> list[Process]:

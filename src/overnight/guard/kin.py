@@ -39,25 +39,31 @@ class Shell:
     Attributes:
         pid: Its number.
         usage: Of it and what it waited for, once it is reaped.
-        signalled: Identities of processes of the attempt that had the first signal.
+        was_signalled: Its processes have had the first signal.
     """
 
-    __slots__ = ("pid", "signalled", "usage")
+    __slots__ = ("pid", "usage", "was_signalled")
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.usage: struct_rusage | None = None
-        self.signalled: frozenset[tuple[int, int]] = frozenset()
+        self.was_signalled = False
 
     def marks(self) -> list[bytes]:
         """What the environments of its attempt's processes carry, and no others'."""
         raise NotImplementedError
 
-    def signal(self, process: Process, number: int) -> None:
-        """Signal a process of the attempt: SIGKILL always, another signal once."""
-        if number == SIGKILL or process.identity not in self.signalled:
+    def signal_tree(self, tree: Sequence[Process], number: int) -> None:
+        """Signal processes of the attempt: SIGKILL always, another signal at the first look.
+
+        What appears later was started by something that is tidying up, and may finish
+        that until SIGKILL.
+        """
+        if number != SIGKILL and self.was_signalled:
+            return
+        self.was_signalled = True
+        for process in tree:
             signal_process(process, number)
-            self.signalled |= {process.identity}
 
 
 def exit_code(status: int) -> int:
@@ -111,12 +117,11 @@ class Kin:
     def end_trees(self, wanted: Sequence[tuple[Shell, int]]) -> list[int]:
         """Signal every process of these attempts; how many were alive of each.
 
-        SIGKILL goes to each that is found, another signal once to each.
+        SIGKILL goes to each that is found, another signal to those of the first look.
         """
         trees = self._trees([shell for shell, _ in wanted])
         for (shell, number), tree in zip(wanted, trees):
-            for process in tree:
-                shell.signal(process, number)
+            shell.signal_tree(tree, number)
         return [len(tree) for tree in trees]
 
     def let_go(self, shell: Shell) -> int:

@@ -28,7 +28,7 @@ class Link:
         noise: What came before the magic, where one is awaited.
     """
 
-    __slots__ = ("_finder", "_reader", "_waiting", "closed", "noise", "read_fd", "write_fd")
+    __slots__ = ("_finder", "_is_deaf", "_reader", "_waiting", "closed", "noise", "read_fd", "write_fd")
 
     def __init__(self, read_fd: int, write_fd: int, awaits_magic: bool = False) -> None:
         """Take over both descriptors.
@@ -47,6 +47,7 @@ class Link:
         self._finder: MagicFinder | None = MagicFinder() if awaits_magic else None
         self._reader = FrameReader()
         self._waiting: list[bytes] = []
+        self._is_deaf = False  # the other side takes nothing any more
 
     @property
     def wants_write(self) -> bool:
@@ -96,7 +97,7 @@ class Link:
 
     def send(self, kind: int, payload: bytes) -> None:
         """Queue a frame; it leaves with ``flush``. On a closed link it is dropped."""
-        if self.closed:
+        if self.closed or self._is_deaf:
             return
         header = frame_header(kind, len(payload))
         if len(payload) <= SMALL:
@@ -105,7 +106,11 @@ class Link:
             self._waiting += (header, payload)
 
     def flush(self) -> None:
-        """Write what the descriptor takes now; after an error the link is ``closed``."""
+        """Write what the descriptor takes now.
+
+        After an error nothing more is written. What the other side said before it went is
+        still to be read: the link is ``closed`` at the end of that.
+        """
         while self._waiting and not self.closed:
             batch = self._waiting[:BUFFERS_A_WRITE]
             try:
@@ -113,7 +118,8 @@ class Link:
             except BlockingIOError:
                 return
             except OSError:
-                self.closed = True
+                self._waiting.clear()
+                self._is_deaf = True
                 return
             if not self._forget(written):
                 return
