@@ -379,8 +379,15 @@ def _size(path: str) -> int:
 
 
 def _generation(files: RunFiles) -> int:
-    """Of the last driver of a run; 0 where none of ours is known."""
-    description = read_description(files)
+    """Of the last driver of a run; 0 where none of ours is known.
+
+    A crash may leave a description that cannot be read. Engines obey the highest number
+    they have seen, and the time in seconds is above any that was counted up.
+    """
+    try:
+        description = read_description(files)
+    except ResumeRefused:
+        return int(time.time())
     return description.generation if description else 0
 
 
@@ -388,7 +395,7 @@ def _refuse_while_driven(files: RunFiles) -> None:
     owner = read_owner(files.lock)
     if owner is not None and not is_gone(owner):
         raise ResumeRefused(
-            f"this run still goes on: process {owner['pid']} on {owner['host']}",
+            f"this run still goes on: process {owner['pid']} on {owner['host'].split('/')[0]}",
             where=files.prefix, kept="nothing was started",
             do="wait for its end, or stop it, and resume then",
         )

@@ -7,6 +7,7 @@ than a tidy import list. Entry points know their own names; nothing looks at arg
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from overnight.errors import OvernightError
@@ -83,16 +84,44 @@ def _guarded(command: Callable[[], int]) -> int:
     of the start. A run switches the collector on again once it stands (``cli.run``).
     """
     gc.disable()
+    _open_streams()
     try:
         return command()
     except OvernightError as error:
         print(error, file=sys.stderr)
         return error.exit_status
-    except BrokenPipeError:
-        # Whoever read our output has gone; the interpreter would complain again at exit.
-        sys.stdout = None
+    except (OSError, MemoryError) as error:
+        if isinstance(error, BrokenPipeError):
+            # Whoever read our output has gone; the interpreter would complain again at exit.
+            sys.stdout = None
+        else:
+            print(f"overnight: {_fault_text(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     finally:
         gc.freeze()  # the interpreter need not look through all this once more to end
+
+
+def _open_streams() -> None:
+    """Fill descriptors 0 to 2 where the caller closed them.
+
+    The next file that is opened would get such a number, and be taken for a stream.
+    """
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number: this one
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  # until the end
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def _fault_text(error: OSError | MemoryError) -> str:
+    """A fault of the system in one line: nothing of ours foresaw it."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    where = f": {error.filename}" if error.filename else ""
+    return f"{error.strerror or error}{where}"

@@ -188,10 +188,10 @@ def _noted_in(runs: Sequence[RunFiles]) -> Iterator[NotedEngine]:
 
 def _elsewhere(noted: NotedEngine, files: RunFiles) -> ResumeRefused:
     return ResumeRefused(
-        f"an engine of this run was on {noted.host} (process {noted.pid}), and from here nobody"
+        f"an engine of this run was on {noted.node} (process {noted.pid}), and from here nobody"
         " can tell whether its tasks still run", where=files.engines,
         kept="nothing was started",
-        do=f"resume on {noted.host}; or, if you know that nothing of it runs there, remove"
+        do=f"resume there; or, if you know that nothing of it runs there, remove"
            " that file",
     )
 

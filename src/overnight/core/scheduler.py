@@ -138,6 +138,7 @@ class Scheduler:
         self._failed_since_barrier = False
         self._has_failures = False
         self._source_ended = False
+        self._has_looked_again = False
         self._is_reading = False
         self._asked_for_engines = False
         self._awaits_engines = False  # asked, and the answer is not here yet
@@ -199,6 +200,8 @@ class Scheduler:
     def on_items_read(self, event: ItemsRead) -> None:
         self._is_reading = False
         self._source_ended = event.has_ended
+        if event.items:
+            self._has_looked_again = False
         self.backlog.extend(event.items)
 
     def on_source_failed(self, event: SourceFailed) -> None:
@@ -649,7 +652,15 @@ class Scheduler:
         has_work = bool(self.ready or self.waiting or self.backlog)
         if has_work or not self._source_ended:
             return self._is_stranded()
-        return True
+        if not self._has_looked_again:
+            self._look_again()
+            return False
+        return not self._is_reading
+
+    def _look_again(self) -> None:
+        """The list may have grown since its end was met: those lines are run as well."""
+        self._has_looked_again = self._is_reading = True
+        self._effects.append(Read(LEAST_READ))
 
     def _is_stranded(self) -> bool:
         """Whether tasks are left and nothing that could run them is there or will come."""
