@@ -33,7 +33,7 @@ from overnight.observers.log import LogObserver
 from overnight.observers.runlog import RunLog
 from overnight.ports import Survivors
 from overnight.sources.listfile import ListFile
-from overnight.sources.stream import Stream
+from overnight.sources.stream import Stream, open_stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ class Plan:
         if path == "-":
             return Stream(STDIN, "standard input", is_lenient=is_lenient, warn=self._warn)
         try:
+            if self._is_stream and self.options.shuffle is None:
+                return open_stream(path or "", is_lenient=is_lenient, warn=self._warn)
             source = ListFile(path or "", is_lenient=is_lenient, warn=self._warn)
         except OSError as error:
             raise UsageError(f"can't open {path!r}: {error.strerror}",
@@ -106,6 +108,14 @@ class Plan:
 
         return Shuffled(
             source, self.options.shuffle, is_lenient=is_lenient, warn=self._warn
+        )
+
+    @property
+    def _is_stream(self) -> bool:
+        """Whether the list can be read once only: standard input, a pipe, ``<(command)``."""
+        path = self.options.task_file or ""
+        return path == "-" or (
+            os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
         )
 
     def _warn(self, text: str) -> None:
@@ -127,7 +137,7 @@ class Plan:
 
     def commands(self) -> dict[tuple[bool, int], PerEngine]:
         """The list's per-engine commands by (START?, number); none where it is a stream."""
-        if self.options.task_file == "-":
+        if self._is_stream:
             return {}
         source = self._open_again()
         try:
@@ -148,13 +158,13 @@ class Plan:
             options.resume_from, retry=options.retry, force=options.force_resume,
             by_text=options.by_text, own=self.files.status if self.goes_on else None,
         )
-        if options.task_file != "-" and self.earlier.row_count <= options.resume_check_limit:
+        if not self._is_stream and self.earlier.row_count <= options.resume_check_limit:
             lines = _lines_of(options.task_file or "")
             self.earlier.check(TaskReader().read_lines(lines, self.earlier.is_known))
             self.has_compared = True
             if options.by_text:
                 self.notices.append(self.earlier.matches())
-        elif options.task_file != "-":
+        elif not self._is_stream:
             self.notices.append(
                 f"{self.earlier.row_count} rows of earlier runs: the list is compared with them"
                 " while it is read, not beforehand"

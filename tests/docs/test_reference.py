@@ -10,6 +10,7 @@ import pytest
 
 from overnight.cli import ending
 from overnight.cli.exit_status import compatible_status, own_status
+from overnight.cli.go_on import GoOn
 from overnight.core import verdict as v
 from overnight.core.summary import Summary
 from overnight.core.verdict import Verdict
@@ -24,6 +25,7 @@ from tests.docs.pages import page
 from tests.docs.source_text import texts
 
 TASK = Task(12, 13, NO_REPEAT, b"true")
+GO_ON = GoOn(RunFiles("/run"), is_fed=False)
 SIGTERM = 15
 
 
@@ -88,7 +90,7 @@ def test_the_files_are_those_of_a_run() -> None:
 
 
 def test_the_fields_of_the_summary_are_those_of_the_last_event() -> None:
-    facts = ending.facts(Summary(), Verdict(v.COMPLETE, False, False), RunFiles("/run"))
+    facts = ending.facts(Summary(), Verdict(v.COMPLETE, False, False), GO_ON)
     cells = first_cells("docs/reference/json-events.md", "The summary")
     assert list(chain.from_iterable(names_in(cell) for cell in cells)) == list(facts)
 

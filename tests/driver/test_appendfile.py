@@ -81,8 +81,11 @@ def test_reopening_leaves_no_descriptor_behind(path):
     for _ in range(3):
         file.reopen()
     os.unlink(path)
+    file.reopen()
+    os.unlink(path)
+    os.mkdir(path)
     for _ in range(3):
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(IsADirectoryError):
             file.reopen()
     assert len(os.listdir("/proc/self/fd")) == before
     file.close()
@@ -184,3 +187,20 @@ def test_a_close_that_complains_is_no_fault(slow_folder):
     file.reopen()
     file.close()
     slow_folder.recover()
+
+
+def test_a_file_that_was_removed_is_put_back_as_it_was(tmp_path):
+    path = tmp_path / "rows"
+    file = appendfile.create(str(path))
+    file.append(b"one\ntwo\n")
+    file.write()
+    file.became_durable(file.written_end)
+    assert not file.is_displaced
+    path.unlink()
+    assert file.is_displaced
+    file.append(b"three\n")
+    file.reopen()
+    file.write()
+    assert path.read_bytes() == b"one\ntwo\nthree\n"
+    assert not file.is_displaced
+    file.close()

@@ -12,10 +12,13 @@ from xml.etree import ElementTree
 import pytest
 
 from overnight.model.outcome import Exited
+from tests.e2e.kit import overnight, run
 from tests.watch.kit import Records
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.e2e.kit import Stage
 
 FROM_DISBATCH = (
     "ROE[ PSZ]\tTaskID\tLineNum\tRepeatIndex\tNode\tPID\tReturnCode\tElapsed\tStart\tFinish\t"
@@ -157,3 +160,42 @@ def test_a_report_into_a_pipe_that_closes_early_is_quiet(old_run: Path) -> None:
         ["bash", "-c", code], cwd=old_run, capture_output=True, text=True, timeout=60, check=True
     )
     assert told.stderr == ""
+
+
+# -- what is left, and what is asked for in vain ---------------------------------------------
+
+
+def test_tasks_without_a_row_are_counted_and_the_command_that_runs_them_named(
+    stage: Stage,
+) -> None:
+    stage.write("Tasks", "true", "#DISBATCH BARRIER", "false", "true", "true")
+    stage.run(run("-q", "-j", "1", "-C", "2", "-p", "P", "Tasks"))
+    told = stage.run(overnight("report", "P_status.txt"))
+    assert told.out.startswith("4 tasks: 1 done, 1 failed, 2 not run\n")
+    assert "Tasks are left. Go on with:\n  overnight resume P\n" in told.out
+    assert told.out.count("overnight resume -R P\n") == 1
+
+
+def test_a_run_that_goes_on_is_told_as_such(stage: Stage) -> None:
+    stage.write("Tasks", "echo > began; until [ -e go ]; do sleep 0.02; done")
+    live = stage.start(run("-p", "P", "Tasks"))
+    stage.appears("began")
+    told = stage.run(overnight("report", "P_status.txt"))
+    assert told.out.endswith("\nThe run goes on.\n")
+    assert "resume" not in told.out
+    stage.write("go")
+    live.wait()
+
+
+def test_without_pillow_nothing_is_written(stage: Stage) -> None:
+    stage.write("Tasks", "true")
+    stage.run(run("-q", "-p", "P", "Tasks"))
+    stage.path("none").mkdir()
+    stage.path("none/PIL.py").write_text("raise ImportError('hidden by a test')\n")
+    told = stage.run(
+        overnight("report", "P_status.txt", "--svg", "run.svg", "--png", "run.png"),
+        env={"PYTHONPATH": str(stage.path("none"))},
+    )
+    assert told.status == 1
+    assert "a PNG needs Pillow, which is not installed" in told.err
+    assert not stage.path("run.svg").exists()

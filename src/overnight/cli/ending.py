@@ -82,10 +82,11 @@ def _tasks(count: int) -> str:
 
 def facts(summary: Summary, verdict: Verdict, go_on: GoOn) -> dict[str, Any]:
     """The same for a program: the last object of ``--json``."""
+    goes_on = verdict.has_tasks_left and verdict.ending != v.CHECK_FAILED  # see ``advice``
     return {
         **summary_facts(summary), "ending": verdict.ending, "reason": verdict.reason,
         "tasks_left": verdict.has_tasks_left, "status_file": go_on.files.status,
-        "resume": go_on.rest if verdict.has_tasks_left else None,
+        "resume": go_on.rest if goes_on else None,
         "rerun": go_on.retry if verdict.has_failures else None,
     }
 

@@ -155,9 +155,10 @@ class Showing:
                 tags=options.tag, removes=options.output is None,
             ))
         if self._shows_screen():
-            from overnight.watch.screen import open_screen
+            from overnight.watch.screen import PlainScreen, open_screen
 
-            self._screen = open_screen(sys.stderr)
+            # A live block would draw over what tasks print on the same terminal.
+            self._screen = PlainScreen(sys.stderr) if options.print else open_screen(sys.stderr)
         else:
             observers.append(Voice())
         if self._screen is not None or not options.is_compatible:

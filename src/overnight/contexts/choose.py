@@ -6,7 +6,7 @@ import os
 
 from overnight.core.allocate import NodeShare, ssh_shares
 from overnight.core.devices import GPU_VARIABLES, divide
-from overnight.errors import NoResources
+from overnight.errors import NoResources, UsageError
 from overnight.formats.hostlist import parse_ssh_nodes
 
 TYPE_CHECKING = False
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from overnight.model.options import RunOptions
 
 SSH_NODES_VARIABLE = "DISBATCH_SSH_NODELIST"
+MOST_SLOTS = 16_384
+"""Each takes three descriptors and a share of a runner."""
+
 NODE_TOO_SMALL_DO = "lower -c, or give more cores: -s HOST:COUNT"
 
 
@@ -74,6 +77,10 @@ def local_slots(options: RunOptions, environment: Mapping[str, str]) -> LocalSlo
             f" -c {options.cpus_per_task:g} asked for",
             kept="nothing was started", do=NODE_TOO_SMALL_DO,
         )
+    if count > MOST_SLOTS:
+        raise UsageError(f"{count} slots on one machine: at most {MOST_SLOTS} can be served")
+    if options.label and "/" in options.label:
+        raise UsageError(f"a label names files: {options.label!r} must not hold a slash")
     variables = [name for value in options.env_resource for name in value.split(",") if name]
     if options.gpu:
         variables += GPU_VARIABLES

@@ -191,7 +191,7 @@ def _elsewhere(noted: NotedEngine, files: RunFiles) -> ResumeRefused:
         f"an engine of this run was on {noted.node} (process {noted.pid}), and from here nobody"
         " can tell whether its tasks still run", where=files.engines,
         kept="nothing was started",
-        do=f"resume there; or, if you know that nothing of it runs there, remove"
+        do="resume there; or, if you know that nothing of it runs there, remove"
            " that file",
     )
 

@@ -75,15 +75,43 @@ class AppendFile:
     def reopen(self) -> None:
         """Open the file anew and take nothing behind ``durable_end`` for written.
 
+        A file that was removed is put back as it was.
+
         Raises:
             OSError: It cannot be opened, or is shorter than what was durable.
         """
-        fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            self._put_back()
+            fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
         size = os.fstat(fd).st_size
         if size < self.durable_end:
             os.close(fd)
             raise OSError(f"{self.path} has {size} bytes; {self.durable_end} had been flushed")
         self._go_on_with(fd, self.durable_end)
+
+    @property
+    def is_displaced(self) -> bool:
+        """Whether its path leads to another file now, or to none."""
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            return True
+        here = os.fstat(self._fd)
+        return (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino)
+
+    def _put_back(self) -> None:
+        """Copy what was durable from the removed file, which lives as long as it is open."""
+        draft = f"{self.path}.{os.getpid()}"
+        with open(f"/proc/self/fd/{self._fd}", "rb") as old, open(draft, "xb") as new:
+            left = self.durable_end
+            while left and (block := old.read(min(left, 1 << 20))):
+                new.write(block)
+                left -= len(block)
+            new.flush()
+            os.fsync(new.fileno())
+        os.rename(draft, self.path)
 
     def reopen_or_begin(self) -> None:
         """The same for a file that may have been removed or cut: it goes on where it ends.

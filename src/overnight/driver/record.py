@@ -180,6 +180,8 @@ class Record:
             return [self._fail(_words(flushed.fault), now)]
         self._status.became_durable(flushed.end)
         self._tasks.became_durable(self._tasks.written_end)
+        if self._status.is_displaced:
+            return [self._fail(f"{self._status.path} was removed or replaced", now)]
         events = self._newly_durable(flushed.number)
         if is_mended:
             self.fault = ""

@@ -125,7 +125,7 @@ class OutputFile:
             os.close(self.write_fd)
             if is_empty and not may_be_written:
                 os.unlink(self._path)
-        except OSError:  # noqa: SIM105  # contextlib costs a start 2 ms
+        except OSError:  # contextlib costs a start 2 ms
             pass  # a task tidied its folder away, or the file system has failed
 
 

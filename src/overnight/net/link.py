@@ -28,7 +28,9 @@ class Link:
         noise: What came before the magic, where one is awaited.
     """
 
-    __slots__ = ("_finder", "_is_deaf", "_reader", "_waiting", "closed", "noise", "read_fd", "write_fd")
+    __slots__ = (
+        "_finder", "_is_deaf", "_reader", "_waiting", "closed", "noise", "read_fd", "write_fd",
+    )
 
     def __init__(self, read_fd: int, write_fd: int, awaits_magic: bool = False) -> None:
         """Take over both descriptors.
