@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,8 @@ class FullFolder:
         """Leave so much room and no more; writes beyond it are short, then fail (ENOSPC)."""
         free = os.statvfs(self.path).f_bavail * os.statvfs(self.path).f_frsize
         ballast = b"\0" * max(0, free - leave_kib * 1024)
-        with (self.path / BALLAST).open("ab") as file:
+        # Others may have taken room since: then it is as full as it can be.
+        with suppress(OSError), (self.path / BALLAST).open("ab") as file:
             file.write(ballast)
 
     def relieve(self) -> None:

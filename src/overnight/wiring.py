@@ -7,9 +7,8 @@ before a file is made. ``Run`` then owns the prefix, makes the files and drives.
 from __future__ import annotations
 
 import os
-import stat
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from overnight.contexts.choose import local_slots
 from overnight.contexts.local import LocalContext
@@ -17,11 +16,13 @@ from overnight.core.policy import Policy
 from overnight.core.scheduler import Scheduler
 from overnight.core.verdict import NO_RECORD
 from overnight.driver.describe import Description, read_description
+from overnight.driver.fresh import made_or_removed, write_script
 from overnight.driver.lock import PrefixLock, is_gone, read_owner, refuse_owned
 from overnight.driver.loop import Driver
 from overnight.driver.output_folder import check_output_folder
 from overnight.driver.package import pack
 from overnight.driver.prefix import name_tasks, new_files
+from overnight.driver.private import private_directory
 from overnight.driver.record import Record
 from overnight.errors import OvernightError, PrefixTaken, ResumeRefused, UsageError
 from overnight.formats.taskfile import TaskReader
@@ -208,7 +209,7 @@ class Run:
         earlier = [RunFiles(prefix) for path in self.plan.options.resume_from
                    if (prefix := prefix_of_status(os.path.realpath(path)))]
         self.generation = 1 + max(map(_generation, earlier), default=0)
-        with _made_or_removed(self._paths()):
+        with made_or_removed(self._paths()):
             self._survivors = self._find_survivors(earlier)
             self._make_files()
 
@@ -247,7 +248,7 @@ class Run:
         )
         self._description.write(files)
         self._log = RunLog(options.logfile or files.driver_log, options.loglevel)
-        _write_script(files.utility_script, script_text(files.prefix))
+        write_script(files.utility_script, script_text(files.prefix))
         pack(files.engine_file)
         self._record = Record(
             files, self.plan.slots.node, lambda flushed: self.driver.post(flushed),
@@ -286,7 +287,7 @@ class Run:
         """How an engine runs the tasks; one that is taken over keeps its door and its spools."""
         options, files = self.plan.options, self.files
         own = os.urandom(8).hex()  # of this engine alone
-        private = _private_directory()
+        private = private_directory()
         return Setup(
             run=files.run_id,
             name_tasks=name_tasks(options.task_file or "-"),
@@ -337,9 +338,8 @@ class Run:
 
     def _note_ending(self, verdict: Verdict) -> None:
         """Say beside the run how it ended: to those who look later it was not killed."""
-        self._description.end(verdict)
         with suppress(OSError):  # a full disk; the rows are what counts
-            self._description.write(self.files)
+            self._description.add_ending(self.files, verdict)
 
     def _tidy(self) -> None:
         """Remove what only a living run needs, and what its rows make superfluous."""
@@ -409,44 +409,3 @@ def _refuse_while_driven(files: RunFiles) -> None:
             where=files.prefix, kept="nothing was started",
             do="wait for its end, or stop it, and resume then",
         )
-
-
-@contextmanager
-def _made_or_removed(paths: Sequence[str]) -> Iterator[None]:
-    """Whatever fails inside, of these files only those are left that were there before."""
-    new = [path for path in paths if not os.path.lexists(path)]
-    try:
-        yield
-    except BaseException:
-        for path in new:
-            with suppress(OSError):
-                os.unlink(path)
-        raise
-
-
-def _private_directory() -> str:
-    """A directory of this user's alone on this machine, for sockets and spools."""
-    usual = f"/tmp/overnight-{os.getuid()}"
-    for path in (usual, f"{usual}-{os.urandom(8).hex()}"):
-        try:
-            os.mkdir(path, 0o700)
-        except FileExistsError:
-            found = os.lstat(path)
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() \
-                    or found.st_mode & 0o077:
-                continue  # somebody else got there first, or left it open
-        except OSError:
-            continue  # an engine that needs it will say so
-        return path
-    return usual
-
-
-def _write_script(path: str, text: str) -> None:
-    """The script, whole, executable by its owner alone."""
-    draft = f"{path}.{os.urandom(4).hex()}"
-    with _made_or_removed([draft]):
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o700)
-        with open(fd, "wb") as file:
-            file.write(text.encode("utf-8", "surrogateescape"))
-            os.fchmod(fd, 0o700)
-        os.replace(draft, path)

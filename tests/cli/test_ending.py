@@ -122,3 +122,15 @@ def test_a_run_whose_list_was_fed_to_it_has_to_be_fed_again():
     said = closing_text(None, Verdict(v.STOPPED, False, True), fed, colour=False)
     assert "overnight resume" not in said
     assert "-r '/data/my run_status.txt'" in said
+
+
+def test_a_list_from_standard_input_is_fed_again():
+    go_on = GoOn(RunFiles("/data/my run"), is_fed=True)
+    feeds = "-r '/data/my run_status.txt' -p '/data/my run' -"
+    assert go_on.rest == f"... | overnight run {feeds}"
+    assert go_on.retry == f"... | overnight run -R {feeds}"
+
+
+def test_a_program_is_not_told_a_resume_that_a_check_would_end_again():
+    told = facts(summary(3), Verdict(v.CHECK_FAILED, True, True, "line 2"), GO_ON)
+    assert (told["tasks_left"], told["resume"], told["rerun"]) == (True, None, RETRY)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from overnight.core.verdict import STOPPED, Verdict
 from overnight.driver.describe import Description, read_description
 from overnight.errors import ResumeRefused
 from overnight.model.options import RunOptions
@@ -113,3 +114,31 @@ def test_a_description_that_may_not_be_read_is_refused(files):
 def test_what_is_no_option_is_none(name):
     with pytest.raises(TypeError, match=f"a run has no option '{name}'"):
         RunOptions(**{name: 1})
+
+
+# -- how it ended ----------------------------------------------------------------------------
+
+
+def test_a_run_that_goes_on_or_was_killed_has_no_ending(files):
+    describe().write(files)
+    assert read_description(files).ending is None
+
+
+@given(options, paths, st.booleans())
+def test_how_a_run_ended_is_added_to_how_it_was_started(tmp_path_factory, chosen, reason, left):
+    files = RunFiles(str(tmp_path_factory.mktemp("described") / "run"))
+    description = describe(chosen)
+    description.write(files)
+    description.add_ending(files, Verdict(STOPPED, False, left, reason))
+    found = read_description(files)
+    assert (found.ending, found.reason, found.has_tasks_left) == (STOPPED, reason, left)
+    assert found.options.chosen() == chosen
+    assert os.stat(files.description).st_mtime == found.started_at
+
+
+def test_a_resumed_run_has_no_ending_of_its_earlier_driver(files):
+    description = describe()
+    description.write(files)
+    description.add_ending(files, Verdict(STOPPED, False, True, "asked"))
+    describe().write(files)
+    assert read_description(files).ending is None

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.e2e.kit import Ended, Stage, overnight, run
+from tests.e2e.kit import Ended, Stage, overnight, run, until
 from tests.e2e.options_kit import ends, watching
 
 LINGERS = "echo > began; until [ -e go ]; do sleep 0.02; done"
@@ -107,7 +107,7 @@ def test_of_a_killed_stream_nobody_knows_how_much_is_left(stage: Stage) -> None:
 def test_slots_that_files_do_not_tell_of_are_not_shown(stage: Stage) -> None:
     stage.write("Tasks", LINGERS)
     ends(stage, run("--detach", "-p", "P", "Tasks"))
-    stage.appears("began")
+    until(stage.path("began").exists, "the task runs")
     watcher = watching(stage, "P")
     watcher.says("0 of 1 tasks")
     stage.write("go")

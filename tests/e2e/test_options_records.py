@@ -296,3 +296,14 @@ def test_a_log_that_says_nothing_hides_no_message_from_the_screen(stage: Stage) 
     live.says("Once more ends them")
     stage.write("go")
     assert live.wait().status == 3
+
+
+def test_a_prefix_that_another_driver_uses_is_refused_by_naming_that_driver(stage: Stage) -> None:
+    stage.write("Tasks", "echo > began; until [ -e go ]; do sleep 0.02; done")
+    live = stage.start(run("-p", "P", "Tasks"))
+    stage.appears("began")
+    ended = ends(stage, run("-p", "P", "Tasks"), status=1)
+    assert f"another driver owns this prefix: process {live.pid} on " in ended.err
+    assert "adding -r" not in ended.err, "that driver's run is not one to go on with"
+    stage.write("go")
+    assert live.wait().status == 0

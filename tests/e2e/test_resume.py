@@ -175,7 +175,7 @@ def test_an_engine_of_another_host_is_not_passed_over(stage: Stage) -> None:
     live.signal(signal.SIGKILL)
     live.wait()
     noted = json.loads(stage.read("P_engines.json"))
-    stage.write("P_engines.json", json.dumps({**noted, "host": "elsewhere"}))
+    stage.write("P_engines.json", json.dumps({**noted, "host": "elsewhere", "node": "elsewhere"}))
     ended = stage.run(disbatch("-p", "P", "-r", "P_status.txt", "Tasks"))
     assert ended.status == 1
     assert "an engine of this run was on elsewhere" in ended.err

@@ -317,3 +317,20 @@ def test_a_rate_is_said_in_a_unit_that_can_be_grasped(rate: float, text: str) ->
 
 def test_a_notice_keeps_its_lines_and_nothing_a_terminal_would_obey() -> None:
     assert notice("a\x1b[2J\nb") == "a\\x1b[2J\nb\n"
+
+
+# ------------------------------------------------------- what a watcher from outside knows
+
+
+def test_a_task_that_waits_to_be_tried_again_is_shown():
+    waits = progress()
+    waits.retry_count = 2
+    assert "8 running, 2 wait for a retry" in progress_line(waits)
+
+
+def test_slots_that_are_not_known_are_not_shown(terminal: Terminal) -> None:
+    seen = progress()
+    seen.running = None
+    LiveScreen(terminal.stream).show(seen)
+    assert "running" not in progress_line(seen)
+    assert "running" not in "".join(terminal.lines())

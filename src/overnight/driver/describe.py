@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from overnight.model.run import RunFiles
 
 ENDING = "_run.json"
+_TAIL = "}\n"
 
 
 class Description:
@@ -47,12 +48,6 @@ class Description:
         self.reason = reason
         self.has_tasks_left = has_tasks_left
 
-    def end(self, verdict: Verdict) -> None:
-        """Take in how the run ended."""
-        self.ending = verdict.ending
-        self.reason = verdict.reason
-        self.has_tasks_left = verdict.has_tasks_left
-
     def write(self, files: RunFiles) -> None:
         """Put it beside the run; it appears whole, in place of an earlier driver's.
 
@@ -61,19 +56,38 @@ class Description:
         """
         text = _json({
             "options": self.options.chosen(), "cwd": self.cwd, "generation": self.generation,
-            "total": self.total, "started_at": self.started_at, "ending": self.ending,
-            "reason": self.reason, "has_tasks_left": self.has_tasks_left,
-        })
+            "total": self.total, "started_at": self.started_at,
+        })[:-1]
         draft = f"{files.description}.{os.getpid()}"
         try:
             with open(draft, "w", encoding="ascii") as file:
-                file.write(text + "\n")
-            # The last run of a folder is the one that was started last, whichever ends last.
-            os.utime(draft, (self.started_at, self.started_at))
+                file.write(text + _TAIL)
             os.replace(draft, files.description)
         except OSError:
             _remove(draft)
             raise
+
+    def add_ending(self, files: RunFiles, verdict: Verdict) -> None:
+        """Say in the file that was written how the run ended.
+
+        In place, by one write: to put a file in the place of another makes some file systems
+        write it out at once, which costs a short run more than its task.
+
+        Raises:
+            OSError: It cannot be said.
+        """
+        ending = _json({
+            "ending": verdict.ending, "reason": verdict.reason,
+            "has_tasks_left": verdict.has_tasks_left,
+        })
+        fd = os.open(files.description, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            tail_at = os.fstat(fd).st_size - len(_TAIL)
+            os.pwrite(fd, f",\n {ending[1:-1]}{_TAIL}".encode("ascii"), tail_at)
+            # The last run of a folder is the one that was started last, whichever ends last.
+            os.utime(fd, (self.started_at, self.started_at))
+        finally:
+            os.close(fd)
 
 
 def read_description(files: RunFiles) -> Description | None:

@@ -88,7 +88,7 @@ def end_leftovers(
     while not sweep.is_over:
         time.sleep(LOOK_S)
         sweep.look(time.monotonic())
-    return left + leftovers(engine, is_released)
+    return left + sweep.found
 
 
 def leftovers(engine: GoneEngine, is_released: Released) -> list[Process]:
@@ -107,7 +107,11 @@ def leftovers(engine: GoneEngine, is_released: Released) -> list[Process]:
         and not ancestors(table, process.pid) & keepers
     ]
     found = (table[pid] for pid in with_descendants(table, roots))
-    return [process for process in found if not process.is_dead and process.pid not in spared]
+    # Looked at again: a task may have ended since, and with it the runner it was told by.
+    return [
+        process for process in found
+        if process.pid not in spared and is_same_process(process.pid, process.start)
+    ]
 
 
 def _is_left_by(

@@ -34,6 +34,7 @@ class Sweep:
 
     Attributes:
         is_over: Nothing was found at the last look, or SIGKILL had no effect for long.
+        found: What the last look has found.
         seen: Identities of all processes that were signalled.
     """
 
@@ -41,13 +42,14 @@ class Sweep:
         self, find: Callable[[], list[Process]], kill_after_s: float, now: float
     ) -> None:
         self.is_over = False
+        self.found: list[Process] = []
         self.seen: set[tuple[int, int]] = set()
         self._find = find
         self._kill_at = now + kill_after_s
 
     def look(self, now: float) -> None:
         """Look and signal; to be called every ``LOOK_S`` until it is over."""
-        found = self._find()
+        self.found = found = self._find()
         if not found or now >= self._kill_at + GIVE_UP_S:
             self.is_over = True
             return
