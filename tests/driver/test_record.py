@@ -172,7 +172,7 @@ def test_a_record_with_nothing_to_do_asks_for_no_turn(bench):
 @pytest.mark.needs("fuse")
 def test_a_slow_flush_does_not_hold_the_loop_up(slow_folder):
     bench = RecordBench(slow_folder.path)
-    slow_folder.slow_down(2.0, "fsync")
+    slow_folder.slow_down(6.0, "fsync")
     bench.write(ended(0))
     bench.turn()
     bench.write(ended(1))

@@ -75,6 +75,11 @@ class Interrupts:
         """Files are being made: a signal waits until there is a driver."""
         self._act = self._pending.append
 
+    def end(self) -> None:
+        """The run is over and its rows are safe: nothing is left for a signal to end."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+
     def drive(self, driver: Driver) -> None:
         """Signals are stops of this driver from now on, and so are those that waited."""
         self._driver = driver

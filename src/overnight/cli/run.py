@@ -118,7 +118,9 @@ class Showing:
         interrupts.drive(driver)
         gc.freeze()
         gc.enable()
-        return self._run.drive()
+        verdict = self._run.drive()
+        interrupts.end()
+        return verdict
 
     def status(self, verdict: Verdict) -> int:
         """What the command ends with."""
