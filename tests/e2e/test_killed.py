@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -234,6 +236,20 @@ def test_engine_and_runners_killed_at_once_cost_an_attempt_and_no_task(stage: St
     assert live.wait().status == 0
     stage.is_empty_soon()
     assert stage.codes("P") == {0: 0, 1: 0}
+
+
+def test_the_door_of_a_killed_engine_is_removed_by_the_resume(stage: Stage) -> None:
+    stage.write("Tasks", STAYS_ONCE)
+    live = stage.start(disbatch("-p", "P", "Tasks"))
+    stage.appears("began")
+    engine = live.engine()
+    door = Path(json.loads(stage.read("P_engines.json"))["attach"])
+    live.signal(signal.SIGKILL)
+    until(door.exists, "the engine listens")
+    os.kill(engine, signal.SIGKILL)
+    live.wait()
+    assert stage.run(disbatch("-p", "P", "-r", "P_status.txt", "Tasks")).status == 0
+    assert not door.exists()
 
 
 def test_driver_and_engine_killed_at_once_leave_no_task_beside_its_rerun(stage: Stage) -> None:

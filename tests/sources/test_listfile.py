@@ -16,7 +16,8 @@ import overnight
 from overnight.errors import ListRefused, UsageError
 from overnight.formats.taskfile import SHOWN_FINDINGS
 from overnight.model.task import Barrier, Task
-from overnight.sources.listfile import ListFile
+from overnight.sources.lines import KEPT_WHEN_BEGUN
+from overnight.sources.listfile import BLOCK, BLOCKS_AHEAD, ListFile
 from tests.sources.kit import LINES, ODD_LINES, items_of, lists, read_all
 
 
@@ -105,14 +106,24 @@ def test_a_scan_tells_every_finding_up_to_a_screenful(path, told):
     assert f"{1000 - SHOWN_FINDINGS} more such lines" in refused.value.what
 
 
-def test_a_list_beyond_the_limit_is_judged_while_it_is_read(path, told):
-    path.write_bytes(b"a\n#DISBATCH BARIER\nb\n")
+def test_a_list_beyond_the_limit_is_looked_through_ahead_of_what_is_read(path, told):
+    first = b"a\n" * (BLOCKS_AHEAD * BLOCK // 2)
+    path.write_bytes(first + b"b\n" * 10 + b"#DISBATCH BARIER\nc\n")
     source = told.open(path)
     source.scan(limit=10)
+    assert source.read(1) == ([Task(0, 1, -1, b"a")], False)
     assert source.total is None
-    assert source.read(10) == ([Task(0, 1, -1, b"a")], False)
-    with pytest.raises(ListRefused, match="line 2"):
-        source.read(10)
+    with pytest.raises(ListRefused, match="BARIER") as refused:
+        source.read(1)
+    assert refused.value.kept == KEPT_WHEN_BEGUN
+
+
+def test_a_long_list_that_was_looked_through_is_counted(path, told):
+    path.write_bytes(b"a\n" * 100)
+    source = told.open(path)
+    source.scan(limit=10)
+    source.read(1)
+    assert source.total == 100
 
 
 def test_a_suspicious_first_line_is_refused_by_the_first_read(path, told):
@@ -126,7 +137,6 @@ def test_a_suspicious_first_line_is_refused_by_the_first_read(path, told):
 def test_a_suspicious_last_line_does_not_end_the_list_in_silence(path, told):
     path.write_bytes(b"a\n#DISBATCH BARIER")
     source = told.open(path)
-    source.scan(limit=0)
     assert source.read(10) == ([Task(0, 1, -1, b"a")], False)
     with pytest.raises(ListRefused):
         source.read(10)

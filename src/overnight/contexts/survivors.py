@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import time
+from contextlib import suppress
 
 from overnight.contexts.noted import note_again, noted_engines
 from overnight.core.events import KeptReports
@@ -128,6 +129,8 @@ def find_survivors(
         link = _connect(noted)
         if link is None:
             _end_left_behind(noted, recorded)
+            with suppress(OSError):
+                os.unlink(noted.attach)  # one that was killed left it
             gone.append(noted)
         else:
             living.append((link, noted))
