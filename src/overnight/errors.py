@@ -65,12 +65,6 @@ class NoResources(OvernightError):
     """No host, slot or engine is left that could run a task."""
 
 
-class RecordBroken(OvernightError):
-    """The record cannot be written, and the run had to end."""
-
-    exit_status = 4
-
-
 class LinkBroken(OvernightError):
     """Bytes arrived that no driver or engine of ours would send."""
 

@@ -7,10 +7,10 @@ task. The driver that owns the prefix is the only one that writes the file.
 
 from __future__ import annotations
 
-import json
 import os
 
 from overnight.errors import ResumeRefused
+from overnight.formats.tasklog import json_value
 from overnight.guard.leftovers import GoneEngine, is_same_process
 from overnight.guard.processes import boot_id, place, process_identity
 
@@ -78,7 +78,7 @@ class NotedEngine:
     def line(self) -> bytes:
         """As it is noted."""
         fields = {name: getattr(self, name) for name in self.__slots__}
-        return json.dumps(fields).encode() + b"\n"
+        return json_value(fields).replace("\n", "").encode() + b"\n"
 
 
 def engine_of(pid: int, setup: Setup, node: str) -> NotedEngine:
@@ -131,6 +131,8 @@ def _parse(line: bytes, files: RunFiles) -> NotedEngine | None:
     The engine of a torn line had got no task yet. A line that another version of this
     program wrote may name an engine that lives.
     """
+    import json  # only a resume reads notes, and pays 3 ms for it
+
     try:
         fields = json.loads(line)
     except ValueError:

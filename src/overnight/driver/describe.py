@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from overnight.errors import ResumeRefused
-from overnight.formats.tasklog import json_text
+from overnight.formats.tasklog import json_value
 from overnight.model.options import RunOptions
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ class Description:
         Raises:
             OSError: It cannot be written.
         """
-        text = _json({
+        text = json_value({
             "options": self.options.chosen(), "cwd": self.cwd, "generation": self.generation,
             "total": self.total, "started_at": self.started_at,
         })[:-1]
@@ -76,7 +76,7 @@ class Description:
         Raises:
             OSError: It cannot be said.
         """
-        ending = _json({
+        ending = json_value({
             "ending": verdict.ending, "reason": verdict.reason,
             "has_tasks_left": verdict.has_tasks_left,
         })
@@ -118,22 +118,6 @@ def read_description(files: RunFiles) -> Description | None:
             do="name the list and the options yourself: overnight run -r"
                f" {files.status} -p {files.prefix} LIST",
         ) from error
-
-
-def _json(value: object) -> str:
-    """What json.dumps gives for the few kinds there are; importing it costs a start 3 ms."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json_text(value)
-    if isinstance(value, dict):
-        pairs = ",\n ".join(f"{json_text(name)}: {_json(one)}" for name, one in value.items())
-        return f"{{{pairs}}}"
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(map(_json, value))}]"
-    return repr(value)
 
 
 def _remove(path: str) -> None:
