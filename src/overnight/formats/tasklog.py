@@ -6,7 +6,7 @@ format a line; ``json.dumps`` would cost more than all deciding.
 
 from __future__ import annotations
 
-from overnight.model.outcome import Signalled
+from overnight.model.outcome import Exited, Signalled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +33,15 @@ def attempt_line(task: Task, report: Report, node: str, rank: int, settles: bool
     """
     outcome = report.outcome
     is_oom = type(outcome) is Signalled and outcome.by_oom_killer
+    if type(outcome) is Exited:  # as nearly all do
+        kind = '"exited"'
+        words = '"done"' if outcome.code == 0 else f'"exit code {outcome.code}"'
+    else:
+        kind, words = json_text(outcome.kind), json_text(outcome.words())
     return (
         _LINE % (
             report.task_id, report.attempt, task.line, task.repeat, report.slot, rank,
-            json_text(node), json_text(outcome.kind), json_text(outcome.words()), outcome.code,
+            json_text(node), kind, words, outcome.code,
             report.pid, report.started_at, report.elapsed_s, report.cpu_s, report.max_rss_kib,
             report.out.count, report.err.count, report.left_running,
             "true" if is_oom else "false", "true" if report.late else "false",
