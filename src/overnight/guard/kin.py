@@ -32,6 +32,8 @@ SIGKILL = 9
 LIST_SIZE = 2048
 """Bytes that nearly every list of children fits in."""
 
+PAGE_SIZE = 1 << 16
+
 
 class Shell:
     """The process of an attempt: a child of this one, and not reaped before ``usage`` is set.
@@ -153,13 +155,15 @@ class Kin:
         return {int(pid) for pid in self._read_children().split()}
 
     def _read_children(self) -> bytes:
-        """Their numbers, a blank behind each."""
-        size = LIST_SIZE
-        while True:
-            text = os.pread(self._children, size, 0)
-            if len(text) < size:
-                return text
-            size *= 4
+        """Their numbers, a blank behind each.
+
+        The kernel gives a page at a time, whatever is asked for. The list does not change
+        in between: children that end stay in it until this process reaps them.
+        """
+        text = b""
+        while page := os.pread(self._children, PAGE_SIZE, len(text)):
+            text += page
+        return text
 
     def _trees(self, shells: Sequence[Shell]) -> list[list[Process]]:
         """Processes of each attempt that are alive, by one walk over /proc."""
