@@ -324,12 +324,13 @@ class Run:
     def drive(self) -> Verdict:
         """Run the list to its verdict, and leave the prefix as a finished run's.
 
-        Where reports could not be recorded, the engines that keep them stay noted: the next
-        resume collects them.
+        Where reports could not be recorded, or an engine would not be taken over and lives,
+        the engines that keep reports stay noted: the next resume collects them.
         """
         try:
             verdict = self.driver.run()
-            if verdict.ending != NO_RECORD:
+            lives = any(not engine.is_gone() for engine in self._survivors.engines)
+            if verdict.ending != NO_RECORD and not lives:
                 self._tidy()
             self._note_ending(verdict)
             return verdict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -180,6 +181,33 @@ def test_an_engine_of_another_host_is_not_passed_over(stage: Stage) -> None:
     assert ended.status == 1
     assert "an engine of this run was on elsewhere" in ended.err
     assert ran(stage) == []
+
+
+@pytest.mark.parametrize("has_opened", [False, True])
+def test_an_engine_that_does_not_answer_stops_a_resume_and_is_kept_for_the_next(
+    stage: Stage, has_opened: bool,
+) -> None:
+    """Whether its door is still shut, or connects and nothing is said behind it."""
+    stage.write("Tasks", f"{RAN}; until [ -e go ]; do sleep 0.02; done", RAN)
+    live = stage.start(disbatch("-p", "P", "-s", "localhost:1", "Tasks"))
+    stage.appears("ran")
+    live.signal(signal.SIGKILL)
+    live.wait()
+    noted = json.loads(stage.read("P_engines.json"))
+    engine = noted["pid"]
+    if has_opened:
+        until(lambda: os.path.exists(noted["attach"]), "the door of the engine")
+    os.kill(engine, signal.SIGSTOP)
+    try:
+        refused = stage.run(overnight("resume", "P"), limit_s=150)
+    finally:
+        os.kill(engine, signal.SIGCONT)
+    assert refused.status == 1
+    assert stage.path("P_engines.json").exists(), refused.err
+    stage.write("go")
+    assert stage.run(overnight("resume", "P")).status == 0
+    assert sorted(ran(stage)) == [0, 1]
+    assert stage.codes("P") == {0: 0, 1: 0}
 
 
 def test_resume_says_what_it_misses(stage: Stage) -> None:

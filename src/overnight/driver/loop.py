@@ -52,6 +52,7 @@ LEAVE_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.001
 MEASURE_EVERY_S = 1.0
 SAY_FAULT_EVERY_S = 60.0
+HEED_STOP_EVERY_S = 0.2
 
 
 class Notice:
@@ -385,15 +386,16 @@ class Driver:
         try:
             if engine.has_joined:
                 engine.handle.end()
-            else:
-                self._collect_unjoined(engine)
+            elif not self._collect_unjoined(engine):
+                self.post(EngineLost(engine.id, "it lives on with another driver"))
+                return
             while left := engine.handle.prove_ended(engine.released):
                 numbers = ", ".join(map(str, left))
                 if self._gives_up:
                     reason += f"; processes {numbers} could not be ended and may still run"
                     break
                 self.post(Notice("error", held_back_text(engine.handle.node, numbers)))
-                time.sleep(SAY_FAULT_EVERY_S)
+                self._wait_before_saying_again()
         except Exception as error:  # noqa: BLE001  # the run must not wait for ever, whatever it was
             self.post(SourceFailed(OvernightError(
                 f"what an engine has left cannot be looked for: {error!r}",
@@ -401,13 +403,26 @@ class Driver:
             )))
         self.post(EngineLost(engine.id, reason))
 
-    def _collect_unjoined(self, engine: EngineEnd) -> None:
-        """An engine that never joined may have kept reports, or refuse this driver."""
+    def _wait_before_saying_again(self) -> None:
+        """In a thread: a minute, or less where a stop at once does not wait for proof."""
+        until = time.monotonic() + SAY_FAULT_EVERY_S
+        while time.monotonic() < until and not self._gives_up:
+            time.sleep(HEED_STOP_EVERY_S)
+
+    def _collect_unjoined(self, engine: EngineEnd) -> bool:
+        """What an engine that never joined has kept.
+
+        Returns:
+            Whether it is gone. One that lives and refuses this driver stops the run: it was
+            given nothing, so nothing of it is this driver's to prove ended.
+        """
         try:
             for event in engine.handle.reports_left():
                 self.post(event)
         except ResumeRefused as error:
             self.post(SourceFailed(error))
+            return False
+        return True
 
     def _grace_s(self) -> float:
         longest = max((e.handle.setup.kill_after_s for e in self._engines.values()), default=0.0)
