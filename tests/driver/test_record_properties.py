@@ -42,7 +42,7 @@ class RecordHistory(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.note_turn(self.bench.turn())
+        self.take_turn()
 
     @rule(kinds=st.lists(st.sampled_from(["row", "attempt", "skipped", "known"]), max_size=4))
     def write(self, kinds: list[str]) -> None:
@@ -59,12 +59,12 @@ class RecordHistory(RuleBasedStateMachine):
 
     @rule(after_s=st.sampled_from([0.0, 0.05, 0.2, 5.0]))
     def turn(self, after_s: float) -> None:
-        self.note_turn(self.bench.turn(after_s))
+        self.take_turn(after_s)
 
     @rule(room=st.integers(0, 120), after_s=st.sampled_from([0.0, 0.2, 5.0]))
     def turn_on_a_full_disk(self, room: int, after_s: float) -> None:
         with file_size_limit(len(self.bench.status()) + room):
-            self.note_turn(self.bench.turn(after_s))
+            self.take_turn(after_s)
 
     @rule()
     def somebody_waits(self) -> None:
@@ -103,9 +103,13 @@ class RecordHistory(RuleBasedStateMachine):
                 self.is_faulty = False
         assert self.is_faulty == bool(self.bench.record.fault)
 
-    def note_turn(self, events: list[tuple]) -> None:
-        self.note(events)
-        if not self.is_faulty:
+    def take_turn(self, after_s: float = 0.0) -> None:
+        was_flushing = self.a_flush_is_under_way()
+        written = self.bench.status()
+        self.note(self.bench.turn(after_s))
+        if was_flushing:
+            assert self.bench.status() == written, "written while a flush was under way"
+        elif not self.is_faulty:
             assert self.bench.status() == b"".join(self.rows), "not all rows were written"
 
     def check_durable(self, number: int) -> None:
@@ -116,7 +120,7 @@ class RecordHistory(RuleBasedStateMachine):
 
     def teardown_on_a_good_day(self) -> None:
         for _ in range(4):
-            self.note_turn(self.bench.turn(after_s=5.0))
+            self.take_turn(after_s=5.0)
             if self.a_flush_is_under_way():
                 self.flush_succeeds()
         assert self.durable == len(self.rows)

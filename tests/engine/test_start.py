@@ -98,7 +98,12 @@ def test_an_engine_of_the_same_python_compiles_and_looks_up_nothing(tmp_path: Pa
 
 
 def test_another_python_takes_the_sources(tmp_path: Path) -> None:
-    other = "import sys; sys.modules['_frozen_importlib_external'].MAGIC_NUMBER = b'old!'"
+    # Written with that number, the cached bytecode of the standard library would be no good to
+    # whoever else uses it.
+    other = (
+        "import sys; sys.dont_write_bytecode = True; "
+        "sys.modules['_frozen_importlib_external'].MAGIC_NUMBER = b'old!'"
+    )
     said = started_with(tmp_path, other, "print(main.__code__.co_filename)")
     assert said == f"{engine_file(tmp_path)}/overnight/engine/main.py\n"
 

@@ -1,9 +1,13 @@
 """The record of a run: the status file that counts, and the task log beside it.
 
 Rows are written in one write a turn and made durable about every 100 ms, at once when
-somebody waits. From the first fault on ``fault`` says why nothing new may be started. The
-record is tried again every five seconds; the fault is over when everything that was not
-durable has been written anew and flushed.
+somebody waits. While a flush is under way nothing is written: many file systems (FUSE,
+some network ones) let a write wait for it, and with the write the loop would wait. What
+is not written yet is still held by the engines.
+
+From the first fault on ``fault`` says why nothing new may be started. The record is tried
+again every five seconds; the fault is over when everything that was not durable has been
+written anew and flushed.
 """
 
 from __future__ import annotations
@@ -123,6 +127,8 @@ class Record:
         """
         if self.fault:
             return self._try_again(now) if now >= self._try_at else []
+        if self._is_flushing:
+            return self._fail_when_stuck(now)
         try:
             self._write_all()
         except OSError as error:
@@ -134,8 +140,6 @@ class Record:
         self._tasks.write()
 
     def _flush_when_due(self, now: float) -> list[Event]:
-        if self._is_flushing:
-            return self._fail_when_stuck(now)
         if not self._status.undurable_size:
             # Entries without a row, or none at all: nothing has to be waited for.
             self._is_urgent = False
