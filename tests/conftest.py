@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ collect_ignore = ["slow_file_system.py"]  # a program of its own, importable whe
 # The machine is shared with other tests, at times with much else: slowness is no counterexample.
 settings.register_profile("overnight", deadline=None)
 settings.load_profile("overnight")
+
+# Under nohup a hang-up is ignored, and with it by every program that a test starts.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 LATER = "later: "
 MISSING = "missing: "

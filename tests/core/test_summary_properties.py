@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from random import Random
 from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,12 +66,19 @@ def test_the_notable_tasks_are_the_greatest_there_were(
     assert [measure for measure, _ in summary.slowest.ranked] == longest[:NOTABLE_LIMIT]
 
 
+def columns_of(line: str) -> int:
+    """Columns a terminal needs: two for a wide character, none for one above another."""
+    return sum(
+        0 if combining(char) else 1 + (east_asian_width(char) in "WF") for char in line
+    )
+
+
 @given(st.lists(ends, max_size=30), st.integers(40, 120))
 def test_no_line_is_too_wide_and_nothing_reaches_the_terminal_raw(
     run: list[tuple[Outcome, float, int, bytes]], width: int
 ) -> None:
     lines = summary_text(told(run), width=width).split("\n")
-    assert max(len(line) for line in lines) <= width
+    assert max(map(columns_of, lines)) <= width
     assert all(line.isprintable() for line in lines)
 
 
