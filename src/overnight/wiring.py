@@ -160,8 +160,8 @@ class Plan:
             by_text=options.by_text, own=self.files.status if self.goes_on else None,
         )
         if not self._is_stream and self.earlier.row_count <= options.resume_check_limit:
-            lines = _lines_of(options.task_file or "")
-            self.earlier.check(TaskReader().read_lines(lines, self.earlier.is_known))
+            blocks = _blocks_of_lines(options.task_file or "")
+            self.earlier.check(TaskReader().read_blocks(blocks))
             self.has_compared = True
             if options.by_text:
                 self.notices.append(self.earlier.matches())
@@ -359,17 +359,17 @@ def _policy(options: RunOptions) -> Policy:
     )
 
 
-def _lines_of(path: str) -> Iterator[bytes]:
-    """Lines of a file without their end, in memory a block at a time."""
+def _blocks_of_lines(path: str) -> Iterator[list[bytes]]:
+    """Lines of a file without their end, a block's at a time."""
     with open(path, "rb", buffering=0) as file:
         unfinished: list[bytes] = []
         while block := file.read(BLOCK):
             end = block.rfind(b"\n") + 1
             if end:
-                yield from b"".join((*unfinished, block[: end - 1])).split(b"\n")
+                yield b"".join((*unfinished, block[: end - 1])).split(b"\n")
                 unfinished = []
             unfinished.append(block[end:])
-        yield b"".join(unfinished)
+        yield [b"".join(unfinished)]
 
 
 def _refuse_taken(files: RunFiles) -> None:

@@ -142,7 +142,7 @@ def _judged(fact: Fact, paths: list[str]) -> Iterator[list[Any]]:
             yield [item.id, "C" if item.checks else "B", None]
         if isinstance(item, Task):
             judged = earlier.judge(item)
-            done = judged.row if isinstance(judged, DoneBefore) else None
+            done = judged.rows[:-1] if isinstance(judged, DoneBefore) else None
             yield [item.id, "N" if done is None else "S", None if done is None else _text(done)]
 
 

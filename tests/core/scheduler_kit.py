@@ -32,7 +32,7 @@ def barrier(id: int, checks: bool = False) -> Barrier:
 
 
 def done_before(id: int, code: int = 0) -> DoneBefore:
-    return DoneBefore(task(id), code, b"   S\t%d" % id)
+    return DoneBefore(id, id + 1, 1, code, b"   S\t%d\n" % id)
 
 
 def start_command(number: int = 0) -> PerEngine:
@@ -185,8 +185,8 @@ class Bench:
             return entry.task.id
         if isinstance(entry, fx.BarrierMet):
             return entry.barrier.id
-        if isinstance(entry, fx.TaskSkipped):
-            return entry.done.task.id
+        if isinstance(entry, fx.TasksSkipped):
+            return entry.done.id
         return -1 - entry.command.number
 
     # -- performing ---------------------------------------------------------------------

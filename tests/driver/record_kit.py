@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 
-from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded, TaskSkipped
+from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded, TasksSkipped
 from overnight.driver.record import Flushed, Record
 from overnight.formats import statusfile
 from overnight.model.outcome import Exited
@@ -45,8 +45,8 @@ def barrier_met(id: int) -> BarrierMet:
     return BarrierMet(barrier, started_at=1000.0, finished_at=1002.5)
 
 
-def skipped(id: int, row: bytes | None) -> TaskSkipped:
-    return TaskSkipped(DoneBefore(Task(id, id + 1, NO_REPEAT, b"true"), 0, row))
+def skipped(id: int, row: bytes | None) -> TasksSkipped:
+    return TasksSkipped(DoneBefore(id, id + 1, 1, 0, b"" if row is None else row + b"\n"))
 
 
 def said(events) -> list[tuple]:

@@ -219,6 +219,7 @@ def overfill(bench: RecordBench) -> list[tuple]:
     """Ask for a flush whose result is kept back, and record more than may wait for it."""
     bench.write(ended(0))
     bench.turn()
+    assert not bench.record.is_behind
     for id in range(1, MOST_UNDURABLE // len(MUCH) + 1):
         bench.write(ended(id, command=MUCH))
     return bench.turn()

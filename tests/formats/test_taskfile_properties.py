@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overnight.formats.taskfile import ListScan, Suspicion, TaskReader
-from overnight.model.task import Barrier, PerEngine, Task
+from overnight.model.task import Barrier, PerEngine, PlainTasks, Task
 
 if TYPE_CHECKING:
     from overnight.formats.taskfile import Read
@@ -67,6 +67,27 @@ def test_line_by_line_and_as_a_file_a_list_is_read_alike(text: bytes) -> None:
     kept = lines[:-1] if not lines[-1] else lines
     made = [each for line in kept for each in reader.read_line(line + b"\n")]
     assert made == read(text)
+
+
+@given(lists, st.lists(st.integers(0, 1_000), max_size=4))
+def test_in_blocks_a_list_is_read_alike_wherever_it_is_cut(text: bytes, cuts: list[int]) -> None:
+    lines = text.split(b"\n")
+    edges = [0, *sorted(cut % (len(lines) + 1) for cut in cuts), len(lines)]
+    made: list[object] = []
+    for each in TaskReader().read_blocks(lines[begin:end] for begin, end in pairwise(edges)):
+        if isinstance(each, PlainTasks):
+            assert each.commands
+            made += map(each.task, range(len(each.commands)))
+        else:
+            made.append(each)
+    assert made == read(text)
+
+
+def test_a_long_run_of_plain_lines_is_one_block() -> None:
+    lines = [b"# head", *[b"true"] * 5_000, b"# foot", b"true\rfalse", *[b"false"] * 40]
+    made = list(TaskReader().read_blocks([lines]))
+    assert [len(each.commands) for each in made if isinstance(each, PlainTasks)] == [5_000, 40]
+    assert len(made) == 4
 
 
 @given(lists)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded, TaskSkipped
+from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded, TasksSkipped
 from overnight.model.outcome import Cancelled, Exited
 from overnight.model.report import NO_LEAK, Leak, Report
 from overnight.model.task import NO_REPEAT, Barrier, DoneBefore, PerEngine, Task
@@ -31,8 +31,8 @@ def barrier_met(id: int) -> BarrierMet:
     return BarrierMet(Barrier(id, id + 1, b"#DISBATCH BARRIER", None, False), 1000.0, 1001.0)
 
 
-def skipped(id: int, code: int = 0) -> TaskSkipped:
-    return TaskSkipped(DoneBefore(task(id), code, b"an old row"))
+def skipped(id: int, code: int = 0, count: int = 1) -> TasksSkipped:
+    return TasksSkipped(DoneBefore(id, id + 1, count, code, b"an old row\n"))
 
 
 def command_ended(code: int = 0, *, at_start: bool = True) -> CommandEnded:

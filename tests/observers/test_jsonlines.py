@@ -45,7 +45,7 @@ def test_every_kind_of_entry_is_an_event(said):
     events = said(lambda observer: observer.recorded(entries))
     assert events[:3] == [
         {"event": "barrier", "task": 4, "line": 5},
-        {"event": "skipped", "task": 2, "code": 5},
+        {"event": "skipped", "task": 2, "count": 1, "code": 5},
         {"event": "per-engine", "command": "START", "number": 2, "code": 7, "words": "exit code 7"},
     ]
     assert events[3]["outcome"] == "cancelled"

@@ -119,6 +119,16 @@ def test_barriers_and_tasks_done_before_hold_nothing_up(printing):
     made.close()
 
 
+def test_tasks_done_before_in_a_row_hold_nothing_up(printing):
+    made = printing(keeps_order=True)
+    made.keep(5, b"5\n")
+    made.end(ended(5), skipped(1, count=4))
+    assert made.out_path.read_bytes() == b""
+    made.end(skipped(0))
+    assert wait_until(lambda: made.out_path.read_bytes() == b"5\n", WITHIN_S)
+    made.close()
+
+
 def test_what_still_waits_at_the_end_is_printed_then(printing):
     made = printing(keeps_order=True)
     for id in (5, 3):

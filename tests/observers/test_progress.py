@@ -173,12 +173,12 @@ def test_a_task_that_waits_for_a_further_attempt_does_not_age():
 
 def test_the_summary_counts_every_kind_of_entry(watched):
     watched.observer.recorded([
-        ended(0), ended(1, code=1), cut_off(2), skipped(3), skipped(4, code=1), barrier_met(5),
-        command_ended(1),
+        ended(0), ended(1, code=1), cut_off(2), skipped(3, count=7), skipped(10, code=1),
+        barrier_met(11), command_ended(1),
     ])
     summary = watched.observer.summary
     assert (summary.done, summary.failed, summary.cut_off) == (1, 1, 1)
-    assert (summary.skipped, summary.skipped_failed, summary.per_engine_failed) == (2, 1, 1)
+    assert (summary.skipped, summary.skipped_failed, summary.per_engine_failed) == (8, 1, 1)
 
 
 def test_notices_stand_on_the_screen_but_what_is_for_the_log_does_not(watched):

@@ -344,7 +344,7 @@ class World:
         """The list as a resumed driver reads it."""
         settled = self.settled()
         return [
-            DoneBefore(item, settled[item.id], None)
+            DoneBefore(item.id, item.line, 1, settled[item.id], b"")
             if isinstance(item, Task) and item.id in settled else item
             for item in self.items
         ]

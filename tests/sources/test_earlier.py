@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from overnight.formats.statusfile import HEADER, TORN, parse_row, task_row
 from overnight.formats.taskfile import TaskReader
 from overnight.model.outcome import Cancelled, Exited
 from overnight.model.report import Report
-from overnight.model.task import NO_REPEAT, DoneBefore, Task
+from overnight.model.task import NO_REPEAT, DoneBefore, PlainTasks, Task
 from overnight.sources.earlier import Earlier, closing_bytes
 
 Write = Callable[..., str]
@@ -77,7 +77,7 @@ def test_what_has_a_row_is_done_and_what_has_none_runs(write: Write) -> None:
 def test_a_done_task_has_its_old_row_with_the_flag_s(write: Write) -> None:
     judged = done(Earlier([write(row(0, code=3))]), task(0))
     assert judged.code == 3
-    assert judged.row == b"R  S" + row(0, code=3)[4:-1]
+    assert judged.rows == b"R  S" + row(0, code=3)[4:]
 
 
 def test_a_failure_is_done_unless_it_is_to_be_retried(write: Write) -> None:
@@ -123,7 +123,7 @@ def test_rows_of_tasks_beyond_the_list_are_passed_over(write: Write) -> None:
 
 def test_a_file_with_windows_line_ends_is_read(write: Write) -> None:
     earlier = Earlier([write(row(0)[:-1] + b"\r\n")])
-    assert done(earlier, task(0)).row == skipped(0)[:-1]
+    assert done(earlier, task(0)).rows == skipped(0)
 
 
 # ------------------------------------------------------------------ identity
@@ -182,7 +182,7 @@ def test_a_changed_task_of_any_length_makes_a_short_message(write: Write) -> Non
 def test_force_goes_by_the_id_alone(write: Write) -> None:
     earlier = Earlier([write(row(0, b"old"))], force=True)
     assert runs(earlier, task(0, b"new")) == []
-    assert done(earlier, task(0, b"new")).row == skipped(0, b"old")[:-1]
+    assert done(earlier, task(0, b"new")).rows == skipped(0, b"old")
 
 
 # ------------------------------------------------------------------ by text
@@ -201,8 +201,7 @@ def test_by_text_a_line_is_known_wherever_it_has_moved(write: Write) -> None:
 def test_by_text_a_moved_row_bears_the_numbers_of_its_task(write: Write) -> None:
     earlier = Earlier([write(row(0, b"a"))], by_text=True)
     judged = done(earlier, task(7, b"a", line=9))
-    assert judged.row is not None
-    moved = parse_row(judged.row)
+    moved = parse_row(judged.rows)
     assert moved is not None
     assert (moved.kind, moved.id, moved.line, moved.command_field) == ("S", 7, 9, b"a")
 
@@ -240,18 +239,18 @@ def test_by_text_says_nothing_where_it_is_off(write: Write) -> None:
 def test_a_row_that_stands_in_the_runs_own_file_is_not_written_again(write: Write) -> None:
     own = write(row(0), row(1, code=3), name="own")
     earlier = Earlier([own], own=own)
-    assert (done(earlier, task(0)).row, done(earlier, task(0)).code) == (None, 0)
-    assert (done(earlier, task(1)).row, done(earlier, task(1)).code) == (None, 3)
+    assert (done(earlier, task(0)).rows, done(earlier, task(0)).code) == (b"", 0)
+    assert (done(earlier, task(1)).rows, done(earlier, task(1)).code) == (b"", 3)
 
 
 def test_the_own_file_comes_first_where_others_say_the_same(write: Write) -> None:
     old, own = write(row(0)), write(skipped(0), name="own")
-    assert done(Earlier([old, own], own=own), task(0)).row is None
+    assert done(Earlier([old, own], own=own), task(0)).rows == b""
 
 
 def test_a_success_elsewhere_is_written_into_the_own_file_with_a_failure(write: Write) -> None:
     old, own = write(row(0)), write(row(0, code=1), name="own")
-    assert done(Earlier([old, own], own=own), task(0)).row == skipped(0)[:-1]
+    assert done(Earlier([old, own], own=own), task(0)).rows == skipped(0)
 
 
 def test_what_is_appended_after_the_start_does_not_count(write: Write) -> None:
@@ -265,7 +264,7 @@ def test_what_is_appended_after_the_start_does_not_count(write: Write) -> None:
 def test_a_last_row_without_newline_counts_and_is_written_again(write: Write) -> None:
     """It will be closed as a torn one, so the row that stands is the one written now."""
     own = write(row(0), row(1)[:-1], name="own")
-    assert done(Earlier([own], own=own), task(1)).row == skipped(1)[:-1]
+    assert done(Earlier([own], own=own), task(1)).rows == skipped(1)
 
 
 # ------------------------------------------------------------------ torn files
@@ -322,8 +321,8 @@ def test_a_file_cut_at_every_byte_then_closed_and_gone_on_in_knows_every_row(
                 judged = earlier.judge(each)
                 if isinstance(judged, Task):
                     written += row(each.id, each.command)
-                elif judged.row is not None:
-                    written += judged.row + b"\n"
+                else:
+                    written += judged.rows
             earlier.close()
             with open(path, "ab") as file:
                 file.write(written)
@@ -402,8 +401,8 @@ def test_rows_are_read_back_from_any_place_of_a_long_file(write: Write) -> None:
     earlier = Earlier([path])
     for number in (*range(3_000), *reversed(range(3_000))):
         assert (
-            done(earlier, task(number, commands[number])).row
-            == (skipped(number, commands[number])[:-1])
+            done(earlier, task(number, commands[number])).rows
+            == skipped(number, commands[number])
         )
 
 
@@ -412,19 +411,98 @@ def test_a_row_longer_than_a_block_is_read(write: Write) -> None:
     assert runs(Earlier([write(row(0), row(1, command), row(2))]), task(1, command)) == []
 
 
-def test_a_list_is_checked_the_fast_way_too(write: Write) -> None:
+def plain(id: int, *commands: bytes) -> PlainTasks:
+    return PlainTasks(id, id + 1, commands)
+
+
+def test_a_list_is_checked_in_blocks_too(write: Write) -> None:
     earlier = Earlier([write(row(0, b"a"), row(2, b"c"))])
-    lines = [b"# head", b"a", b"b", b"c"]
-    left = list(TaskReader().read_lines(lines, earlier.is_known))
-    assert left == [Task(1, 3, NO_REPEAT, b"b")]
-    earlier.check(left)
+    earlier.check(TaskReader().read_blocks([[b"# head", b"a"], [b"b", b"c"]]))
 
 
-def test_a_change_is_found_the_fast_way_too(write: Write) -> None:
-    earlier = Earlier([write(row(0, b"a"), row(1, b"b"))])
-    lines = [b"# head", b"a", b"changed"]
+def test_a_change_is_found_in_a_block(write: Write) -> None:
+    earlier = Earlier([write(row(0, b"a"), row(1, b"b"), row(2, b"c"))])
     with pytest.raises(ResumeRefused, match="task 1"):
-        earlier.check(TaskReader().read_lines(lines, earlier.is_known))
+        earlier.check(TaskReader().read_blocks([[b"# head", b"a", b"changed", b"c"]]))
+
+
+def test_tasks_in_a_row_that_were_done_are_one_item(write: Write) -> None:
+    earlier = Earlier([write(row(0, b"a"), row(1, b"b"), row(3, b"d", code=1), row(4, b"e"))])
+    assert list(earlier.judge_plain(plain(0, b"a", b"b", b"c", b"d", b"e", b"f"))) == [
+        DoneBefore(0, 1, 2, 0, skipped(0, b"a") + skipped(1, b"b")),
+        Task(2, 3, NO_REPEAT, b"c"),
+        DoneBefore(3, 4, 1, 1, b"R  S" + row(3, b"d", code=1)[4:]),
+        DoneBefore(4, 5, 1, 0, skipped(4, b"e")),
+        Task(5, 6, NO_REPEAT, b"f"),
+    ]
+
+
+def test_a_change_inside_a_run_of_done_tasks_is_found_without_a_check(write: Write) -> None:
+    judged = Earlier([write(row(0, b"a"), row(1, b"b"), row(2, b"c"))]).judge_plain(
+        plain(0, b"a", b"changed", b"c")
+    )
+    assert next(judged) == DoneBefore(0, 1, 1, 0, skipped(0, b"a"))
+    with pytest.raises(ResumeRefused, match="task 1"):
+        next(judged)
+
+
+def test_rows_that_stand_in_the_own_file_are_not_written_again_in_a_run(write: Write) -> None:
+    own = write(row(0), row(1), name="own_status.txt")
+    old = write(row(1), row(2), row(3))
+    judged = list(Earlier([own, old], own=own).judge_plain(plain(0, *[b"true"] * 4)))
+    assert judged == [DoneBefore(0, 1, 4, 0, skipped(2) + skipped(3))]
+
+
+def test_a_run_of_rows_far_from_each_other_is_read(write: Write) -> None:
+    commands = [b"a", b"x" * 100_000, b"y" * 100_000, b"b"]
+    path = write(*(row(id, commands[id]) for id in (3, 1, 2, 0)))
+    assert list(Earlier([path]).judge_plain(plain(0, *commands))) == [
+        DoneBefore(0, 1, 4, 0, b"".join(skipped(id, commands[id]) for id in range(4)))
+    ]
+
+
+ROWS = st.lists(st.tuples(
+    st.integers(0, 7), st.sampled_from([b"true", b"tab\there", b"caf\xe9"]),
+    st.sampled_from([0, 0, 0, 1, -9]), st.sampled_from([b"    ", b"   S", b"   Z", b"R  P"]),
+    st.sampled_from([b"\n", b"\r\n"]),
+), max_size=12)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    ROWS, st.lists(st.sampled_from([b"true", b"tab\there", b"caf\xe9"]), min_size=1, max_size=8),
+    st.booleans(), st.booleans(), st.booleans(), st.booleans(),
+)
+def test_runs_are_judged_as_their_tasks_are(
+    rows: list, commands: list[bytes], retry: bool, force: bool, is_own: bool, is_cut: bool
+) -> None:
+    data = b"".join(
+        flags + row(id, command, code=code)[4:-1] + end for id, command, code, flags, end in rows
+    )
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data[:-3] if is_cut else data)
+        file.flush()
+
+        def outcome(judge: Callable[[Earlier], Iterable[object]]) -> list:
+            earlier = Earlier([file.name], retry=retry, force=force, refuses_foreign=False,
+                              own=file.name if is_own else None)
+            judged: list = []
+            try:
+                for item in judge(earlier):
+                    if isinstance(item, DoneBefore):
+                        judged += [(item.id + at, item.line + at, item.code)
+                                   for at in range(item.count)] + [item.rows]
+                    else:
+                        judged.append(item)
+            except ResumeRefused as refused:
+                judged.append(refused.what)
+            ids = [item for item in judged if not isinstance(item, bytes)]
+            return [ids, b"".join(item for item in judged if isinstance(item, bytes))]
+
+        run = plain(0, *commands)
+        assert outcome(lambda earlier: earlier.judge_plain(run)) == outcome(
+            lambda earlier: map(earlier.judge, map(run.task, range(len(commands))))
+        )
 
 
 @settings(max_examples=40, deadline=None)

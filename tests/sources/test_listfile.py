@@ -50,6 +50,26 @@ def test_a_list_gives_what_its_lines_mean(tmp_path_factory, data, count):
     assert source.total == sum(isinstance(item, (Task, Barrier)) for item in items)
 
 
+@given(lists([*LINES, *ODD_LINES]), st.integers(1, 7), st.lists(st.integers(0, 5), max_size=30))
+def test_plain_tasks_can_be_taken_many_at_once(tmp_path_factory, data, count, takes):
+    path = tmp_path_factory.mktemp("lists") / "Tasks"
+    path.write_bytes(data)
+    source = Told().open(path, is_lenient=True)
+    items, is_over = [], False
+    while not is_over:
+        take = takes.pop() if takes else 0
+        plain = source.peek_plain()
+        if plain is not None and take:
+            taken = min(take, len(plain.commands))
+            items += map(plain.task, range(taken))
+            source.pass_plain(taken)
+        else:
+            some, is_over = source.read(count)
+            items += some
+    source.close()
+    assert items == items_of(data)
+
+
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# nothing\n", b"\xef\xbb\xbf"])
 def test_a_list_without_tasks_is_over_at_once(path, told, data):
     path.write_bytes(data)

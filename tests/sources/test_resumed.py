@@ -46,8 +46,26 @@ def test_what_was_done_stands_in_the_place_of_its_task(resume):
     assert (first, fourth) == (task(0), task(3))
     assert isinstance(third, Barrier)
     assert isinstance(second, DoneBefore)
-    assert (second.task, second.code) == (task(1), 3)
-    assert second.row.startswith(b"R  S\t1\t")
+    assert (second.id, second.line, second.count, second.code) == (1, 2, 1, 3)
+    assert second.rows.startswith(b"R  S\t1\t")
+    source.close()
+
+
+def test_what_was_done_in_a_row_is_one_item_and_what_is_left_is_found_between(resume):
+    lines = b"# head\n" + b"true\n" * 1_000 + b"#DISBATCH REPEAT 3 true\n"
+    left = {0, 500, 501, 999}
+    source = resume(
+        lines, *((Task(id, id + 2, -1, b"true"), 0) for id in range(1_000) if id not in left)
+    )
+    items = read_all(source, 3)
+    run = [item.id for item in items if isinstance(item, Task)]
+    assert run == [*sorted(left), *range(1_000, 1_003)]
+    assert [(item.id, item.line, item.count) for item in items if isinstance(item, DoneBefore)] == [
+        (1, 3, 1), (2, 4, 1),  # read with the head of the file
+        (3, 5, 497), (502, 504, 497),
+    ]
+    rows = b"".join(item.rows for item in items if isinstance(item, DoneBefore))
+    assert rows.count(b"\n") == rows.count(b"   S\t") == 996
     source.close()
 
 

@@ -127,8 +127,8 @@ class BarrierMet:
         self.finished_at = finished_at
 
 
-class TaskSkipped:
-    """A record: an earlier run had settled this task."""
+class TasksSkipped:
+    """A record: an earlier run had settled these tasks."""
 
     __slots__ = ("done",)
 
@@ -137,7 +137,7 @@ class TaskSkipped:
 
 
 if TYPE_CHECKING:
-    Entry = TaskEnded | CommandEnded | BarrierMet | TaskSkipped
+    Entry = TaskEnded | CommandEnded | BarrierMet | TasksSkipped
 
 
 class Record:

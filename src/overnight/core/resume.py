@@ -23,12 +23,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from itertools import groupby
+from operator import itemgetter
 
 from overnight.errors import ResumeRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 NO_PLACE = (1 << 64) - 1
 """Greater than every place, so that any row counts more than none."""
@@ -39,6 +41,8 @@ _SUCCESS = 0
 _FAILURES = 301  # rank of a failure is this plus its code; codes beyond the bounds rank there
 _LOWEST_CODE = -300
 _HIGHEST_CODE = 700
+_FIRST_FAILURE = 1 << 54  # places of successes are less
+_SECOND_FILE = 1 << 42
 _SMALL_TABLE = 1 << 17
 _MANY_FAR = 1 << 16
 _IDS_PER_ROW = 8
@@ -78,6 +82,17 @@ def file_and_offset(place: int) -> tuple[int, int]:
     return place >> 42 & 0xFFF, place & 0x3FFFFFFFFFF
 
 
+def are_in_first_file(successes: Sequence[int]) -> bool:
+    """Whether all these places of successes, at least one, are in the file with number 0."""
+    return max(successes) < _SECOND_FILE
+
+
+def by_file(places: Iterable[int]) -> Iterator[tuple[int, list[int]]]:
+    """Number of the file and offsets there, of places that follow each other."""
+    for number, group in groupby(map(file_and_offset, places), itemgetter(0)):
+        yield number, [offset for _, offset in group]
+
+
 class RowsById:
     """For each task id the place of the one old row that counts: eight bytes an id.
 
@@ -109,6 +124,21 @@ class RowsById:
             self._places[task_id] = place
             self._texts[task_id] = text
 
+    def note_all(
+        self, task_ids: Sequence[int], places: Iterable[int], texts: Iterable[int]
+    ) -> None:
+        """``note`` for many rows, in a quarter of the time."""
+        last = max(task_ids)
+        if last >= len(self._places) and not self._has_grown(last):
+            for row in zip(task_ids, places, texts, strict=True):
+                self.note(*row)
+            return
+        kept_places, kept_texts = self._places, self._texts
+        for task_id, place, text in zip(task_ids, places, texts, strict=True):
+            if place < kept_places[task_id]:
+                kept_places[task_id] = place
+                kept_texts[task_id] = text
+
     def has_text(self, task_id: int, text: bytes) -> bool:
         """Whether the row of a task is known to have this text; no if there is none."""
         return (
@@ -117,9 +147,32 @@ class RowsById:
             and self._places[task_id] != NO_PLACE
         )
 
+    def without_text(self, first_id: int, texts: Sequence[bytes]) -> list[int]:
+        """Which of the tasks with ids in a row ``has_text`` says no to; their indices.
+
+        The text of a task that no REPEAT made is never empty, and its hash not that which
+        stands for no row.
+        """
+        hashes = array("q", map(hash, texts))
+        known = self._texts[first_id : first_id + len(texts)]
+        if known == hashes:
+            return []
+        known.extend(array("q", [0]) * (len(hashes) - len(known)))
+        return [index for index, text in enumerate(hashes) if text != known[index]]
+
     def forget_texts(self) -> None:
         """Give half of the memory back. From here on nothing can be noted."""
         self._texts = array("q")
+
+    def done_from(self, first_id: int, most: int) -> array[int]:
+        """Places of the successes of tasks with ids in a row, up to the first without one."""
+        places = self._places[first_id : first_id + most]
+        if places and max(places) < _FIRST_FAILURE:
+            return places
+        for index, place in enumerate(places):
+            if place >= _FIRST_FAILURE:
+                return places[:index]
+        return places
 
     def find(self, task_id: int) -> int:
         """The place of the row for a task id, or ``NO_PLACE``."""

@@ -39,7 +39,7 @@ from overnight.core.effects import (
     Record,
     StartEngines,
     TaskEnded,
-    TaskSkipped,
+    TasksSkipped,
     Tell,
     WakeAt,
 )
@@ -492,11 +492,11 @@ class Scheduler:
 
     def _skip(self, done: DoneBefore) -> None:
         self.backlog.popleft()
-        self.counts.skipped += 1
+        self.counts.skipped += done.count
         if done.code != 0:
-            self.counts.skipped_failed += 1
+            self.counts.skipped_failed += done.count
             self._has_failures = self._failed_since_barrier = True
-        self._entries.append(TaskSkipped(done))
+        self._entries.append(TasksSkipped(done))
 
     def _pass_barrier(self, barrier: Barrier) -> bool:
         """Record the barrier if everything before it is settled and durable."""

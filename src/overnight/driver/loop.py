@@ -172,6 +172,7 @@ class Driver:
             elif isinstance(event, Flushed):
                 for consequence in self._record.flushed(event, now):
                     self._note_record(consequence, now)
+                self._read_items()
             else:
                 if type(event) is StopAsked and event.how >= END:
                     self._force_at = now + self._grace_s()
@@ -280,7 +281,7 @@ class Driver:
     # -- the source -----------------------------------------------------------------
 
     def _read_items(self) -> None:
-        if not self._wanted_items:
+        if not self._wanted_items or self._record.is_behind:
             return
         try:
             items, has_ended = self._source.read(self._wanted_items)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 
-from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded, TaskSkipped
+from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded, TasksSkipped
 from overnight.core.events import RecordFailed, RecordMended, RowsDurable
 from overnight.driver import appendfile
 from overnight.driver.flusher import Flusher, datasync
@@ -109,9 +109,8 @@ class Record:
             ))
         elif type(entry) is CommandEnded:
             rows.append(statusfile.per_engine_row(entry.command, entry.report, entry.node))
-        elif type(entry) is TaskSkipped:
-            if entry.done.row is not None:
-                rows.append(entry.done.row + b"\n")
+        elif type(entry) is TasksSkipped:
+            rows.append(entry.done.rows)
         else:
             raise InvariantBroken(f"not an entry of a record: {entry!r}")
 
@@ -166,6 +165,11 @@ class Record:
             return []
         self._durable_number = number
         return [RowsDurable(number)]
+
+    @property
+    def is_behind(self) -> bool:
+        """So much waits to be flushed that nothing should be read that makes rows by itself."""
+        return self._status.undurable_size > MOST_UNDURABLE // 4
 
     def next_turn_at(self) -> float | None:
         """When ``turn`` wants to be called though nothing has happened."""

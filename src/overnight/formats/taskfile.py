@@ -21,7 +21,7 @@ Where this reading differs from disBatch 3.0, on purpose:
 from __future__ import annotations
 
 from overnight.errors import ListRefused
-from overnight.model.task import NO_REPEAT, Barrier, PerEngine, Task
+from overnight.model.task import NO_REPEAT, Barrier, PerEngine, PlainTasks, Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ SHOWN_FINDINGS = 20
 SHOWN_TEXT = 120
 
 _LAST_SPECIAL = ord("#")  # a line that begins with a greater byte is a task, whatever follows
+_FIRST_PLAIN = bytes([_LAST_SPECIAL + 1])  # such lines are not less than this
+_FIRST_STEP = 16
 _NUMBER_END = 1 << 63  # indices travel as signed 64 bit numbers
 _NUMBER_DIGITS = 19
 
@@ -153,17 +155,13 @@ class TaskReader:
             return (self._task(pieces[0], line),)
         return _joined(self._read_pieces(pieces))
 
-    def read_lines(
-        self, lines: Iterable[bytes], is_known: Callable[[int, bytes], bool] | None = None
-    ) -> Iterator[Read]:
-        """Give what one line after the other makes: the fast way through a file.
+    def read_lines(self, lines: Iterable[bytes]) -> Iterator[Read]:
+        """Give what one line after the other makes.
 
         A line is read when what the one before made has been taken.
 
         Args:
             lines: Physical lines without their LF.
-            is_known: Asked for the id and command of tasks that no REPEAT makes; those for
-                which it says yes may be left out.
         """
         for text in lines:
             # Nearly every line is a task: half a microsecond.
@@ -174,10 +172,43 @@ class TaskReader:
                 self._at_head = False
                 if self._wrapped:
                     text = self._prefix + text + self._suffix
-                if is_known is None or not is_known(task_id, text):
-                    yield Task(task_id, line, NO_REPEAT, text)
+                yield Task(task_id, line, NO_REPEAT, text)
             else:
                 yield from self.read_line(text)
+
+    def read_blocks(self, blocks: Iterable[Sequence[bytes]]) -> Iterator[Read | PlainTasks]:
+        """Give what blocks of lines make, plain tasks together: the fast way through a file.
+
+        Args:
+            blocks: Physical lines without their LF.
+        """
+        for lines in blocks:
+            at = 0
+            while at < len(lines):
+                plain = self.plain_tasks(lines, at)
+                count = len(plain.commands)
+                if count:
+                    self.pass_tasks(count)
+                    yield plain
+                else:
+                    yield from self.read_line(lines[at])
+                at += count or 1
+
+    def plain_tasks(self, lines: Sequence[bytes], begin: int) -> PlainTasks:
+        """The tasks of lines up to the first one that is not simply a task. 0.1 us a line.
+
+        They do not count as read: that is said with ``pass_tasks``.
+
+        Args:
+            lines: The physical lines that follow what was read, without their LF.
+            begin: The first of them is here.
+        """
+        end = _plain_end(lines, begin) if self.line else begin  # the first may have a mark
+        commands = lines[begin:end]
+        if self._wrapped:
+            prefix, suffix = self._prefix, self._suffix
+            commands = [prefix + line + suffix for line in commands]
+        return PlainTasks(self.next_id, self.line + 1, commands)
 
     def read_stream_item(self, raw: bytes) -> Iterable[Read]:
         """Give what the next item of a stream makes; its lines all have the item's index."""
@@ -395,6 +426,22 @@ def refusal(list_name: str, suspicions: Sequence[Suspicion], more: int = 0) -> L
         do='correct the list (a comment may begin with "# "), or have it read as disBatch '
         "reads it:  --directives lenient",
     )
+
+
+def _plain_end(lines: Sequence[bytes], begin: int) -> int:
+    """Where the lines end that are one task each, looked for in ever longer steps."""
+    step = _FIRST_STEP
+    while begin < len(lines):
+        part = lines[begin : begin + step]
+        if min(part) < _FIRST_PLAIN or b"\r" in b"".join(part):
+            break
+        begin += len(part)
+        step *= 2
+    for index in range(begin, len(lines)):
+        line = lines[index]
+        if line < _FIRST_PLAIN or b"\r" in line:
+            return index
+    return len(lines)
 
 
 def _joined(parts: list[Iterable[Read]]) -> Iterable[Read]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded, TaskSkipped
+from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded, TasksSkipped
 from overnight.formats.tasklog import attempt_line
 
 TYPE_CHECKING = False
@@ -43,8 +43,9 @@ class JsonObserver:
                 name = "START" if entry.command.at_start else "STOP"
                 self.say("per-engine", command=name, number=entry.command.number,
                          code=entry.report.outcome.code, words=entry.report.outcome.words())
-            elif isinstance(entry, TaskSkipped):
-                self.say("skipped", task=entry.done.task.id, code=entry.done.code)
+            elif isinstance(entry, TasksSkipped):
+                done = entry.done
+                self.say("skipped", task=done.id, count=done.count, code=done.code)
 
     def assigned(self, engine: int, attempts: Sequence[Attempt]) -> None:
         """What was given to an engine."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 
-from overnight.core.effects import BarrierMet, TaskEnded, TaskSkipped
+from overnight.core.effects import BarrierMet, TaskEnded, TasksSkipped
 from overnight.observers.copier import Copier
 
 TYPE_CHECKING = False
@@ -61,7 +61,8 @@ class PrintObserver:
         self._removes = removes
         self._copier = Copier(removes=removes)
         self._next_id = 0
-        self._held: list[tuple[int, int, bool]] = []  # heap: task id, attempt, has it written
+        # A heap of what waits for its turn: first and last task id, attempt, has it written.
+        self._held: list[tuple[int, int, int, bool]] = []
 
     def recorded(self, entries: Sequence[Entry]) -> None:
         """Print what was settled, or hold it until its turn."""
@@ -73,18 +74,20 @@ class PrintObserver:
                     self._drop(entry.task.id, entry.report.attempt)
             elif type(entry) is BarrierMet:
                 self._end(entry.barrier.id)
-            elif type(entry) is TaskSkipped:
-                self._end(entry.done.task.id)
+            elif type(entry) is TasksSkipped:
+                self._end(entry.done.id, count=entry.done.count)
 
-    def _end(self, task_id: int, attempt: int = NO_ATTEMPT, has_written: bool = False) -> None:
+    def _end(
+        self, task_id: int, attempt: int = NO_ATTEMPT, has_written: bool = False, count: int = 1
+    ) -> None:
         if not self._keeps_order:
             self._print(task_id, attempt, has_written)
             return
-        heapq.heappush(self._held, (task_id, attempt, has_written))
+        heapq.heappush(self._held, (task_id, task_id + count - 1, attempt, has_written))
         while self._held and self._held[0][0] <= self._next_id:
-            held = heapq.heappop(self._held)
-            self._next_id = max(self._next_id, held[0] + 1)  # a late report may be of any task
-            self._print(*held)
+            first, last, attempt, has_written = heapq.heappop(self._held)
+            self._next_id = max(self._next_id, last + 1)  # a late report may be of any task
+            self._print(first, attempt, has_written)
 
     def _print(self, task_id: int, attempt: int, has_written: bool) -> None:
         if attempt == NO_ATTEMPT or not (has_written or self._removes):
@@ -132,7 +135,8 @@ class PrintObserver:
     def close(self) -> None:
         """Print what still waits for tasks that were never run, and tidy up."""
         while self._held:
-            self._print(*heapq.heappop(self._held))
+            first, _, attempt, has_written = heapq.heappop(self._held)
+            self._print(first, attempt, has_written)
         self._copier.finish()
         if self._removes:
             _remove_empty_folders(self._directory)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overnight.core.effects import CommandEnded, TaskEnded, TaskSkipped
+from overnight.core.effects import CommandEnded, TaskEnded, TasksSkipped
 from overnight.core.summary import Summary
 from overnight.core.summary.causes import ending, last_words
 from overnight.model.progress import Progress
@@ -57,8 +57,8 @@ class ProgressObserver:
                 self._given_at.pop(entry.task.id, None)
                 if entry.settles:
                     self._task_ended(entry)
-            elif type(entry) is TaskSkipped:
-                self.summary.skip(entry.done.code)
+            elif type(entry) is TasksSkipped:
+                self.summary.skip(entry.done.code, entry.done.count)
             elif type(entry) is CommandEnded:
                 self.summary.add_per_engine(entry.command, entry.report, entry.node)
             else:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import accumulate, repeat
+from operator import add, sub
 
 from overnight.core import resume
 from overnight.errors import ResumeRefused
 from overnight.formats import statusfile
 from overnight.formats.taskfile import shown
-from overnight.model.task import NO_REPEAT, DoneBefore, Task
+from overnight.model.task import NO_REPEAT, DoneBefore, PlainTasks, Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 20
 _WINDOW = 1 << 15
 _WINDOW_BEHIND = 1 << 13  # rows stand in order of completion: nearly, not quite, that of ids
+_SPREAD = 1 << 12  # bytes a row: so near to each other they are read as one block
 _ID_DIGITS = 18
 _TAB = ord("\t")
 _COMMAND = 14  # index of the last field; so many TABs stand before it
@@ -62,6 +65,7 @@ class Earlier:
         self._by_id = resume.RowsById()
         self._by_text = resume.RowsByText() if by_text else None
         self._expected: tuple[int, int] | None = None
+        self._is_checked = False  # the whole list was compared by id
         self._unfinished: dict[int, int] = {}  # by id: rows that lack their LF, whole or not
         self._files: list[_StatusFile] = []
         ordered, self._has_own = _own_first(paths, own)
@@ -78,44 +82,38 @@ class Earlier:
         """Tasks of earlier runs that have a whole row that counts."""
         return len(self._by_id if self._by_text is None else self._by_text)
 
-    @property
-    def is_known(self) -> Callable[[int, bytes], bool] | None:
-        """Whether a task (id, command; no REPEAT's) is sure to pass ``check``.
-
-        With it a list is read faster to be checked (``TaskReader.read_lines``). None where
-        that cannot be said; after a check it says no to all.
-        """
-        return self._by_id.has_text if self._by_text is None else None
-
     def check(self, items: Iterable[object]) -> None:
-        """Compare a whole list before anything runs.
+        """Compare a whole list before anything runs. 0.2 us a plain task that is as it was.
 
         By text nothing can be wrong; then each row is kept for the task that has its id
         and text, and ``matches`` knows what will be found.
 
         Args:
-            items: What the list holds, in its order; what is no task is passed over.
+            items: What the list holds, in its order (``TaskReader.read_blocks``); what is
+                no task is passed over.
 
         Raises:
             ResumeRefused: A task is not what it was. It is named with both texts.
         """
         if self._by_text is not None:
-            for item in items:
-                if isinstance(item, Task):
-                    self._by_text.claim(item.id, _text_hash(item), self._says(item))
+            for task in _tasks_of(items):
+                self._by_text.claim(task.id, _text_hash(task), self._says(task))
             self._expected = self._by_text.expected()
             return
         if self._force:
             return
-        has_text = self._by_id.has_text
-        for item in items:
-            if isinstance(item, Task):
-                text = item.command
-                if item.repeat != NO_REPEAT:
-                    text = b"%d\t%b" % (item.repeat, text)
-                if not has_text(item.id, text):
-                    self._place_by_id(item)
+        for task in _tasks_of(items, self._unlike):
+            text = task.command
+            if task.repeat != NO_REPEAT:
+                text = b"%d\t%b" % (task.repeat, text)
+            if not self._by_id.has_text(task.id, text):
+                self._place_by_id(task)
         self._by_id.forget_texts()
+        self._is_checked = True
+
+    def _unlike(self, plain: PlainTasks) -> Sequence[int]:
+        """Which of these tasks are not known to have their row's text; their indices."""
+        return self._by_id.without_text(plain.id, plain.commands)
 
     def judge(self, task: Task) -> Task | DoneBefore:
         """Say whether a task runs or was done before.
@@ -129,12 +127,54 @@ class Earlier:
             return task
         stands = self._stands_in_own(place)
         if stands and self._by_text is None and resume.is_success(place):
-            return DoneBefore(task, 0, None)
+            return DoneBefore(task.id, task.line, 1, 0, b"")
         row = self._row_at(place)
         _, task_id, _, _, _, _, code, _ = row.split(b"\t", 7)
+        rows = b""
         if int(task_id) != task.id:
-            return DoneBefore(task, int(code), statusfile.skipped_row(row, task))
-        return DoneBefore(task, int(code), None if stands else statusfile.skipped_row(row))
+            rows = statusfile.skipped_row(row, task) + b"\n"
+        elif not stands:
+            rows = statusfile.skipped_row(row) + b"\n"
+        return DoneBefore(task.id, task.line, 1, int(code), rows)
+
+    def judge_plain(self, plain: PlainTasks) -> Iterator[Task | DoneBefore]:
+        """``judge`` for tasks of plain lines; those that succeeded before are one item.
+
+        Raises:
+            ResumeRefused: As ``judge`` does, when its turn has come.
+        """
+        count = len(plain.commands)
+        singly = iter(self._judged_singly(plain))
+        next_single = next(singly, count)
+        at = 0
+        while at < count:
+            if at < next_single and (
+                places := self._by_id.done_from(plain.id + at, next_single - at)
+            ):
+                rows = self._rows_again(places)
+                yield DoneBefore(plain.id + at, plain.line + at, len(places), 0, rows)
+                at += len(places)
+                continue
+            yield self.judge(plain.task(at))
+            if at == next_single:
+                next_single = next(singly, count)
+            at += 1
+
+    def _judged_singly(self, plain: PlainTasks) -> Sequence[int]:
+        """Which of these tasks have to be looked at one by one; their indices in order."""
+        if self._by_text is not None or self._unfinished:
+            return range(len(plain.commands))
+        return () if self._force or self._is_checked else self._unlike(plain)
+
+    def _rows_again(self, places: Sequence[int]) -> bytes:
+        """What is to be written for the rows at these places."""
+        if self._has_own and resume.are_in_first_file(places):
+            return b""
+        rows: list[bytes] = []
+        for number, offsets in resume.by_file(places):
+            if number != 0 or not self._has_own:
+                rows += self._files[number].rows_at(offsets)
+        return b"".join([statusfile.skipped_row(row) + b"\n" for row in rows])
 
     def matches(self) -> str:
         """What going by the text alone finds, in one sentence; empty where that is off."""
@@ -155,41 +195,69 @@ class Earlier:
     def _load(self, number: int) -> None:
         """Take notice of every row that counts in a file. About 1 us a row."""
         file = self._files[number]
-        bases: dict[tuple[bytes, bytes], int] = {}  # by flags and exit code; -1: do not count
-        note = self._by_id.note if self._by_text is None else self._by_text.note
+        bases = _Bases(lambda flags, code: self._base(number, flags, code))
         offset = 0
         for lines in file.lines():
-            for line in lines:
-                fields = line.split(b"\t", _COMMAND)
-                if len(fields) > _COMMAND:
-                    key = fields[0], fields[6]
-                    base = bases.get(key)
-                    if base is None:
-                        base = bases[key] = self._base(number, fields)
-                    task_id = fields[1]
-                    if base >= 0 and task_id.isdigit() and len(task_id) <= _ID_DIGITS:
-                        text = fields[_COMMAND]
-                        if fields[3] != b"-1":
-                            text = fields[3] + b"\t" + text
-                        note(int(task_id), base + offset, hash(text))
-                offset += len(line) + 1
+            if self._by_text is not None or not self._load_alike(lines, offset, bases):
+                self._load_singly(lines, offset, bases)
+            offset += sum(map(len, lines)) + len(lines)
         unfinished = statusfile.parse_row(file.unfinished)
         if unfinished is not None:
-            base = self._base(number, unfinished.fields)
+            base = self._base(number, unfinished.fields[0], unfinished.fields[6])
             if base >= 0:
                 self._unfinished.setdefault(unfinished.id, base + offset)
         if self._refuses_foreign:
             file.refuse_if_foreign()
 
-    def _base(self, number: int, fields: Sequence[bytes]) -> int:
+    def _load_alike(self, lines: Sequence[bytes], offset: int, bases: _Bases) -> bool:
+        """Note the rows of lines of which each has one that counts, and no TAB in its command.
+
+        Returns:
+            Whether they are such lines; if not, nothing was noted.
+        """
+        if set(map(bytes.count, lines, repeat(b"\t"))) != {_COMMAND}:
+            return False
+        fields = b"\t".join(lines).split(b"\t")
+        flags, ids, repeats, codes, texts = (
+            fields[column :: _COMMAND + 1] for column in (0, 1, 3, 6, _COMMAND)
+        )
+        if not all(map(bytes.isdigit, ids)) or max(map(len, ids)) > _ID_DIGITS:
+            return False
+        keys = set(zip(flags, codes, strict=True))
+        if min(map(bases.__getitem__, keys)) < 0:
+            return False
+        base = bases[keys.pop()]
+        starts = accumulate(map(len, lines), initial=offset)
+        places = map(add, starts, range(base, base + len(lines)))  # of each LF before it too
+        if keys:  # there are others: failures, rows of a resume
+            others = map(bases.__getitem__, zip(flags, codes, strict=True))
+            places = map(add, places, map(sub, others, repeat(base)))
+        if set(repeats) != {b"-1"}:
+            texts = list(map(_with_repeat, repeats, texts))
+        self._by_id.note_all(list(map(int, ids)), places, map(hash, texts))
+        return True
+
+    def _load_singly(self, lines: Sequence[bytes], offset: int, bases: _Bases) -> None:
+        note = self._by_id.note if self._by_text is None else self._by_text.note
+        for line in lines:
+            fields = line.split(b"\t", _COMMAND)
+            if len(fields) > _COMMAND:
+                base = bases[fields[0], fields[6]]
+                task_id = fields[1]
+                if base >= 0 and task_id.isdigit() and len(task_id) <= _ID_DIGITS:
+                    text = _with_repeat(fields[3], fields[_COMMAND])
+                    note(int(task_id), base + offset, hash(text))
+            offset += len(line) + 1
+
+    def _base(self, number: int, flags: bytes, code: bytes) -> int:
         """``resume.base_of`` rows with such flags and exit code; -1 where they do not count."""
         file = self._files[number]
-        kind = statusfile.KINDS.get(fields[0])
-        if kind is None or not statusfile.is_integer(fields[6]):
-            file.is_known = file.is_known or fields[0] == statusfile.COLUMNS[0].encode()
+        kind = statusfile.KINDS.get(flags)
+        if kind is None or not statusfile.is_integer(code):
+            file.is_known = file.is_known or flags == statusfile.COLUMNS[0].encode()
             return -1
         file.is_known = True
-        base = resume.base_of(kind, int(fields[6]), number)
+        base = resume.base_of(kind, int(code), number)
         if base is None or (
             self._by_text is not None and self._retry and not resume.is_success(base)
         ):
@@ -261,6 +329,18 @@ class Earlier:
         return resume.mismatch(where, task.id, shown(field), shown(task.command))
 
 
+class _Bases(dict[tuple[bytes, bytes], int]):
+    """``Earlier._base`` by flags and exit code, each worked out once."""
+
+    def __init__(self, base: Callable[[bytes, bytes], int]) -> None:
+        super().__init__()
+        self._base = base
+
+    def __missing__(self, key: tuple[bytes, bytes]) -> int:
+        self[key] = base = self._base(*key)
+        return base
+
+
 class _StatusFile:
     """A status file of an earlier run, open to be read.
 
@@ -327,6 +407,18 @@ class _StatusFile:
         """The row that begins at an offset, without its end."""
         start, end = self._find(offset)
         return self._window[start:end].rstrip(b"\r")
+
+    def rows_at(self, offsets: Sequence[int]) -> list[bytes]:
+        """``row_at`` for many, which mostly stand near each other."""
+        first, last = min(offsets), max(offsets)
+        if last - first > len(offsets) * _SPREAD:
+            return [self.row_at(offset) for offset in offsets]
+        block = self._read(first, last - first) + self.row_at(last) + b"\n"
+        rows = []
+        for offset in offsets:
+            begin = offset - first
+            rows.append(block[begin : block.index(b"\n", begin)].rstrip(b"\r"))
+        return rows
 
     def ends_in(self, offset: int, command: bytes) -> bool:
         """Whether the row at an offset has this command, byte for byte, as its last field."""
@@ -413,6 +505,22 @@ def _no_row(line: bytes) -> bytes:
 
 def _command_of(row: bytes) -> bytes:
     return row.split(b"\t", _COMMAND)[_COMMAND]
+
+
+def _tasks_of(
+    items: Iterable[object],
+    chosen: Callable[[PlainTasks], Iterable[int]] = lambda plain: range(len(plain.commands)),
+) -> Iterator[Task]:
+    """The tasks among these items; of plain ones those with the indices chosen."""
+    for item in items:
+        if type(item) is PlainTasks:
+            yield from map(item.task, chosen(item))
+        elif type(item) is Task:
+            yield item
+
+
+def _with_repeat(repeat: bytes, text: bytes) -> bytes:
+    return text if repeat == b"-1" else repeat + b"\t" + text
 
 
 def _text_hash(task: Task) -> int:

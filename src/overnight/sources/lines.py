@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from overnight.formats.taskfile import Suspicion, TaskReader, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from overnight.errors import ListRefused
-    from overnight.model.task import Item
+    from overnight.model.task import Item, PlainTasks
 
 KEPT_WHEN_BEGUN = "what was started goes on to its end; nothing further is started"
 """What is true when a list is refused after items of it were given."""
@@ -48,6 +50,18 @@ class LineItems:
     def is_refused(self) -> bool:
         return self._refusal is not None
 
+    def plain_tasks(self, lines: Sequence[bytes], begin: int) -> PlainTasks:
+        """``TaskReader.plain_tasks`` of the next lines, where one is due.
+
+        They do not count as taken: that is said with ``pass_tasks``.
+        """
+        return self._reader.plain_tasks(lines, begin)
+
+    def pass_tasks(self, count: int) -> None:
+        """So many of the plain tasks were taken."""
+        self._reader.pass_tasks(count)
+        self._has_given = True
+
     def take(self, count: int, next_line: Callable[[], bytes | None]) -> list[Item]:
         """Up to ``count`` items.
 
@@ -67,6 +81,8 @@ class LineItems:
                     break
                 self._rest = iter(self._reader.read_line(raw))
             self._take_of_line(items, count)
+        if self._rest is not None:
+            self._rest = _unless_over(self._rest)
         if self._refusal is not None and not items:
             # At once when nothing comes before it: an empty answer would mean "wait".
             raise self._refusal
@@ -90,3 +106,10 @@ class LineItems:
         self._refusal = refusal(self._name, [suspicion])
         if has_begun:
             self._refusal.kept = KEPT_WHEN_BEGUN
+
+
+def _unless_over(rest: Iterator[object]) -> Iterator[object] | None:
+    """What is left of a line, or None where nothing is."""
+    for first in rest:
+        return chain((first,), rest)
+    return None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from overnight.formats.taskfile import Suspicion
-    from overnight.model.task import Item
+    from overnight.model.task import Item, PlainTasks
 
 BLOCK = 1 << 20
 SCAN_LIMIT = 256 << 20
@@ -58,6 +58,8 @@ class ListFile:
         self._items = LineItems(path, is_lenient=is_lenient, warn=warn)
         self._changes = Changes(self._file.fileno(), path, warn)
         self._look: _Look | None = None
+        self._lines: list[bytes] = []  # read ahead, without their LF
+        self._line_at = 0  # the next of them
         self._has_begun = False  # items of it were given
 
     def scan(self, limit: int = SCAN_LIMIT) -> None:
@@ -107,11 +109,45 @@ class ListFile:
         self._look_ahead()
         items = self._items.take(count, self._next_line)
         self._has_begun = self._has_begun or bool(items)
-        is_over = self._items.is_between_lines and not self._file.peek(1)
-        return items, is_over and not self._items.is_refused
+        return items, self._is_over and not self._items.is_refused
+
+    @property
+    def _is_over(self) -> bool:
+        has_lines = self._line_at < len(self._lines)
+        return self._items.is_between_lines and not has_lines and not self._file.peek(1)
 
     def _next_line(self) -> bytes | None:
+        if self._line_at < len(self._lines):
+            line = self._lines[self._line_at]
+            self._line_at += 1
+            return line
         return self._file.readline() or None
+
+    def peek_plain(self) -> PlainTasks | None:
+        """Tasks that come next, many at once, where the next lines are simply tasks.
+
+        They stay to be read; ``pass_plain`` takes the first so many of them.
+
+        Raises:
+            ListRefused: As ``read`` does for what the look ahead has met.
+        """
+        self._changes.look()
+        self._look_ahead()
+        if not self._items.is_between_lines or self._items.is_refused:
+            return None
+        if self._line_at == len(self._lines):
+            self._lines = b"".join(self._file.readlines(BLOCK)).split(b"\n")
+            self._line_at = 0
+            if not self._lines[-1]:  # behind the last LF, or of nothing
+                self._lines.pop()
+        plain = self._items.plain_tasks(self._lines, self._line_at)
+        return plain if plain.commands else None
+
+    def pass_plain(self, count: int) -> None:
+        """Take the first so many of the tasks that ``peek_plain`` gave."""
+        self._line_at += count
+        self._items.pass_tasks(count)
+        self._has_begun = True
 
     def close(self) -> None:
         """Close the file."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from overnight.errors import ResumeRefused
-from overnight.model.task import Task
+from overnight.model.task import DoneBefore, Task
 from overnight.sources.lines import KEPT_WHEN_BEGUN
+from overnight.sources.listfile import ListFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from overnight.model.task import Item
     from overnight.ports import Source
@@ -16,10 +19,11 @@ if TYPE_CHECKING:
 
 
 class Resumed:
-    """Another source's items, with what was done before in the place of its task."""
+    """Another source's items, with what was done before in the place of its tasks."""
 
     def __init__(self, source: Source, earlier: Earlier) -> None:
         self._source = source
+        self._list = source if isinstance(source, ListFile) else None
         self._earlier = earlier
         self._refusal: ResumeRefused | None = None
         self._has_given = False
@@ -43,29 +47,47 @@ class Resumed:
         """
         if self._refusal is not None:
             raise self._refusal
-        items, is_over = self._source.read(count)
-        judged, refusal = self._judge(items)
+        is_over = False
+        plain = self._list.peek_plain() if self._list is not None else None
+        if self._list is not None and plain is not None:
+            items = self._until_refused(islice(self._earlier.judge_plain(plain), count))
+            self._list.pass_plain(sum(map(_tasks_in, items)))
+        else:
+            read, is_over = self._source.read(count)
+            items = self._until_refused(self._judged(read))
+        refusal = self._found_refusal()
         if refusal is not None:
-            if judged or self._has_given:
+            is_over = False
+            if items or self._has_given:
                 refusal.kept = KEPT_WHEN_BEGUN
-            if not judged:
+            if not items:
                 raise refusal
-            self._refusal, is_over = refusal, False
-        self._has_given = self._has_given or bool(judged)
-        return judged, is_over
+        self._has_given = self._has_given or bool(items)
+        return items, is_over
 
-    def _judge(self, items: Sequence[Item]) -> tuple[list[Item], ResumeRefused | None]:
-        """The items up to the first task that does not fit its old row, and what is wrong."""
+    def _found_refusal(self) -> ResumeRefused | None:
+        return self._refusal
+
+    def _judged(self, items: Iterable[Item]) -> Iterator[Item]:
         judge = self._earlier.judge
-        judged: list[Item] = []
+        for item in items:
+            yield judge(item) if type(item) is Task else item
+
+    def _until_refused(self, judged: Iterator[Item]) -> list[Item]:
+        """The items up to the first task that does not fit its old row."""
+        items: list[Item] = []
         try:
-            for item in items:
-                judged.append(judge(item) if type(item) is Task else item)
+            for item in judged:
+                items.append(item)  # one by one: what came before a refusal is kept
         except ResumeRefused as error:
-            return judged, error
-        return judged, None
+            self._refusal = error
+        return items
 
     def close(self) -> None:
         """Close both."""
         self._source.close()
         self._earlier.close()
+
+
+def _tasks_in(item: Item) -> int:
+    return item.count if type(item) is DoneBefore else 1

@@ -101,11 +101,11 @@ class Summary:
         else:
             self._add_failure(task, report, node)
 
-    def skip(self, code: int = 0) -> None:
-        """Count a task that an earlier run had settled with this exit code."""
-        self.skipped += 1
+    def skip(self, code: int = 0, count: int = 1) -> None:
+        """Count tasks that an earlier run had settled with this exit code."""
+        self.skipped += count
         if code != 0:
-            self.skipped_failed += 1
+            self.skipped_failed += count
 
     def add_per_engine(self, command: PerEngine, report: Report, node: str) -> None:
         """Count a per-engine command; only its failure is remembered."""
