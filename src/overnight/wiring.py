@@ -21,7 +21,7 @@ from overnight.driver.lock import PrefixLock, is_gone, read_owner, refuse_owned
 from overnight.driver.loop import Driver
 from overnight.driver.output_folder import check_output_folder
 from overnight.driver.package import pack
-from overnight.driver.prefix import name_tasks, new_files
+from overnight.driver.prefix import check_logfile, name_tasks, new_files
 from overnight.driver.private import private_directory
 from overnight.driver.record import Record
 from overnight.errors import OvernightError, PrefixTaken, ResumeRefused, UsageError
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from overnight.sources.earlier import Earlier
 
 STDIN = 0
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 MOST_COMMANDS = 4096
 """Items looked at for per-engine commands, which stand before the first task."""
 
@@ -83,6 +83,7 @@ class Plan:
             refuse_owned(self.files.lock)
             _refuse_taken(self.files)
         check_output_folder(options.output)
+        check_logfile(options.logfile, self.files, (options.task_file or "-", *options.resume_from))
         self._size = _size(self.files.status)
         self.source: Source = self._open_list()
         self.earlier: Earlier | None = None

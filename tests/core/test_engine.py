@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from overnight.core import engine_events as e
-from overnight.core.slot_events import EndAsked, RecallAsked
+from overnight.core.slot_events import SIGKILL, EndAsked, RecallAsked
 from overnight.model.outcome import Lost
 from tests.core.engine_kit import World, attempt, setup, start_command, stop_command
 
@@ -326,6 +326,17 @@ def test_told_to_end_it_ends_what_runs_and_leaves_without_stop_commands() -> Non
     assert world.said[-2:] == [("ended", 1), ("closed",)]
     assert world.recalled == {2: 1}
     assert world.acknowledge() == [("leave",)]
+
+
+def test_killed_at_once_the_stop_command_that_runs_is_its_last() -> None:
+    world = World()
+    world.open(slots=1, commands=[stop_command(0), stop_command(1)])
+    world.tell(e.CloseAsked(runs_stop=True))
+    world.settle()
+    assert ("run", "stop", 0) in world.said
+    world.tell(EndAsked(None, "interrupt", SIGKILL, 0.0))
+    world.run_until(lambda: ("closed",) in world.said)
+    assert ("run", "stop", 1) not in world.said
 
 
 def test_more_slots_by_a_new_driver_are_used_and_fewer_are_given_up() -> None:

@@ -256,6 +256,15 @@ def test_a_harder_stop_replaces_a_softer_one_and_not_the_reverse():
     assert engine.end_asked.at_once is True
 
 
+@pytest.mark.parametrize(("how", "runs_stop"), [(ev.SOFT, True), (ev.END, True), (ev.KILL, False)])
+def test_stop_commands_run_after_a_signal_unless_it_kills_at_once(how, runs_stop):
+    bench = Bench([stop_command(), task(0), task(1)]).begin()
+    engine = bench.engine()
+    bench.stop(how, signal=2)
+    bench.end(engine, 0, outcome=Cancelled(-15, "interrupt"))
+    assert engine.is_closing and engine.runs_stop is runs_stop
+
+
 def test_what_was_handed_back_is_no_attempt_and_runs_first():
     bench = Bench(tasks(500)).begin()
     engine = bench.engine(slots=2)

@@ -53,6 +53,16 @@ def test_disbatch_ends_at_the_first_signal_with_a_row_each(
     assert sorted((row.id, row.code) for row in stage.rows("P")[1:]) == [(0, 0), (1, 0), (2, 0)]
 
 
+def test_stop_commands_run_after_the_signal_that_ends_the_tasks(stage: Stage) -> None:
+    stage.write("Tasks", "#DISBATCH PERENGINE STOP echo tidied > tidied", LONG)
+    live = stage.start(disbatch("-p", "P", "Tasks"))
+    stage.appears("began")
+    live.signal(signal.SIGINT)
+    assert live.wait(20).status == 130
+    assert stage.path("P_status.txt").read_bytes().count(b"   P\t") == 1
+    assert stage.path("tidied").exists()
+
+
 def test_disbatch_kills_what_does_not_end_within_its_grace(stage: Stage) -> None:
     stage.write("Tasks", DEAF)
     live = stage.start(disbatch("-p", "P", "Tasks"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -87,6 +88,16 @@ def test_a_logfile_is_the_drivers_log_instead(stage: Stage) -> None:
     ends(stage, disbatch("--logfile", "logs/my log", "-p", "P", "Tasks"))
     assert "engine 0" in stage.read("logs/my log")
     assert not stage.path("P_driver.log").exists()
+
+
+@pytest.mark.parametrize("name", ["Tasks", "hard link", "P_status.txt", "P_run.json"])
+def test_a_logfile_is_no_file_that_the_run_needs(stage: Stage, name: str) -> None:
+    stage.write("Tasks", "true")
+    os.link(stage.path("Tasks"), stage.path("hard link"))
+    ended = ends(stage, disbatch("--logfile", name, "-p", "P", "Tasks"), status=2)
+    assert f"--logfile {name}" in ended.err
+    assert stage.path("Tasks").read_text() == "true\n"
+    assert not stage.path("P_status.txt").exists()
 
 
 def test_a_logfile_that_cannot_be_made_stops_the_run(stage: Stage) -> None:

@@ -51,7 +51,7 @@ from overnight.core.engine_events import (
     Terminated,
 )
 from overnight.core.runners import NEVER, Runners
-from overnight.core.slot_events import EndAsked, RecallAsked
+from overnight.core.slot_events import SIGKILL, EndAsked, RecallAsked
 from overnight.model.outcome import Lost
 from overnight.model.report import Report
 
@@ -237,6 +237,9 @@ class Engine:
 
     def on_end_asked(self, event: EndAsked, at: float) -> None:
         wanted = None if event.ids is None else set(event.ids)
+        if wanted is None and event.signal == SIGKILL:  # at once: STOP commands are not waited for
+            self._runs_stop = False
+            self._commands.clear()
         self._say_recalled(self._unqueue(wanted))
         for runner in self.runners:
             theirs = [id for id in runner.in_hand if wanted is None or id in wanted]

@@ -184,7 +184,7 @@ class RowsById:
         """Make room up to an id, unless it is far beyond all others."""
         length = len(self._places)
         if task_id < _SMALL_TABLE or task_id < 2 * length:
-            self._grow(max(task_id, length * 9 // 8))
+            self._grow(max(task_id, length * 17 // 16))
             return True
         return False
 

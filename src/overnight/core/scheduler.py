@@ -705,8 +705,8 @@ class Scheduler:
         engine.was_told_to_leave = True
         was_opened = engine.state in (p.OPENING, p.OPEN, p.DRAINING)
         engine.state = p.CLOSING
-        ends_by_signal = self.stop is not None and self.stop.how >= END and self.stop.signal != 0
-        self._effects.append(CloseEngine(engine.id, was_opened and not ends_by_signal))
+        is_killed = self.stop is not None and self.stop.how >= KILL
+        self._effects.append(CloseEngine(engine.id, was_opened and not is_killed))
 
     # -- effects that are gathered ---------------------------------------------------------
 

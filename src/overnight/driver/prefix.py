@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import time
 
-from overnight.errors import OvernightError
+from overnight.errors import OvernightError, UsageError
 from overnight.model.run import RunFiles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NAME_TRIES = 1000
 
@@ -37,6 +41,37 @@ def new_files(prefix: str, task_file: str) -> RunFiles:
     if not os.path.isdir(os.path.dirname(path)):
         raise _no_directory(os.path.dirname(path))
     return RunFiles(path)
+
+
+def check_logfile(logfile: str | None, files: RunFiles, read: Sequence[str]) -> None:
+    """See that ``--logfile`` names no file of the run, and none that it reads: it is appended to.
+
+    Args:
+        logfile: As the user named it; None where the log has its usual name.
+        files: Of the run.
+        read: Its list and the status files it resumes from.
+
+    Raises:
+        UsageError: It does; nothing was written.
+    """
+    if logfile is None:
+        return
+    own = (files.status, files.tasks, files.utility_script, files.lock, files.engine_file,
+           files.engines, files.description)
+    path = os.path.realpath(logfile)
+    for other in map(os.path.realpath, (*own, *read)):
+        if path == other or _is_same_file(path, other):
+            raise UsageError(
+                f"--logfile {logfile} would be written into {other}, which the run needs",
+                kept="nothing was started, the file is untouched", do="name another file",
+            )
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False  # one of them is not there yet
 
 
 def _free_name(directory: str, name: str) -> RunFiles:

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
 _WINDOW = 1 << 15
 _WINDOW_BEHIND = 1 << 13  # rows stand in order of completion: nearly, not quite, that of ids
 _SPREAD = 1 << 12  # bytes a row: so near to each other they are read as one block

@@ -22,6 +22,9 @@ BLOCK = 1 << 20
 SCAN_LIMIT = 256 << 20
 """Lists up to this many bytes are looked through before the first task starts."""
 
+LINES_AHEAD = 1 << 18
+"""Bytes of lines that are looked at together for tasks that are one line each."""
+
 BLOCKS_AHEAD = 4
 """Of a longer list, so many blocks are looked through with each read: about 4 ms, and far
 more than the lines that are read then."""
@@ -136,7 +139,7 @@ class ListFile:
         if not self._items.is_between_lines or self._items.is_refused:
             return None
         if self._line_at == len(self._lines):
-            self._lines = b"".join(self._file.readlines(BLOCK)).split(b"\n")
+            self._lines = b"".join(self._file.readlines(LINES_AHEAD)).split(b"\n")
             self._line_at = 0
             if not self._lines[-1]:  # behind the last LF, or of nothing
                 self._lines.pop()
