@@ -1,7 +1,6 @@
 """The workloads by name, in the order they are run.
 
-Each yields its sections as they are done. W6, the driver alone against engines that answer
-at once, belongs here as ``driver.py``; it waits for engines that can be stood in for.
+Each yields its sections as they are done.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from harness.kit import Kit, Section
 
-from workloads import durability, leaks, memory, startup, throughput
+from workloads import driver, durability, leaks, memory, startup, throughput
 
 WORKLOADS: dict[str, Callable[[Kit], Iterator[Section]]] = {
     "W1": throughput.plain,
@@ -20,6 +19,7 @@ WORKLOADS: dict[str, Callable[[Kit], Iterator[Section]]] = {
     "lane": throughput.shell_free,
     "W4": startup.few_tasks,
     "W5": memory.queues,
+    "W6": driver.driver_alone,
     "W7": durability.durability,
     "W8": leaks.leaked_output,
 }

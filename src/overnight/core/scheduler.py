@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from overnight.model.task import Item
 
 LEAST_READ = 64
-MOST_READ = 4096
+MOST_READ = 1 << 14
 NO_LIMIT = 1 << 40
 
 

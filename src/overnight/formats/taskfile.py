@@ -185,7 +185,7 @@ class TaskReader:
         for lines in blocks:
             at = 0
             while at < len(lines):
-                plain = self.plain_tasks(lines, at)
+                plain = self.plain_tasks(lines, at, len(lines))
                 count = len(plain.commands)
                 if count:
                     self.pass_tasks(count)
@@ -194,7 +194,7 @@ class TaskReader:
                     yield from self.read_line(lines[at])
                 at += count or 1
 
-    def plain_tasks(self, lines: Sequence[bytes], begin: int) -> PlainTasks:
+    def plain_tasks(self, lines: Sequence[bytes], begin: int, end: int) -> PlainTasks:
         """The tasks of lines up to the first one that is not simply a task. 0.1 us a line.
 
         They do not count as read: that is said with ``pass_tasks``.
@@ -202,8 +202,9 @@ class TaskReader:
         Args:
             lines: The physical lines that follow what was read, without their LF.
             begin: The first of them is here.
+            end: Only lines before this one are wanted.
         """
-        end = _plain_end(lines, begin) if self.line else begin  # the first may have a mark
+        end = _plain_end(lines, begin, end) if self.line else begin  # the first may have a mark
         commands = lines[begin:end]
         if self._wrapped:
             prefix, suffix = self._prefix, self._suffix
@@ -428,20 +429,21 @@ def refusal(list_name: str, suspicions: Sequence[Suspicion], more: int = 0) -> L
     )
 
 
-def _plain_end(lines: Sequence[bytes], begin: int) -> int:
+def _plain_end(lines: Sequence[bytes], begin: int, end: int) -> int:
     """Where the lines end that are one task each, looked for in ever longer steps."""
+    end = min(end, len(lines))
     step = _FIRST_STEP
-    while begin < len(lines):
-        part = lines[begin : begin + step]
+    while begin < end:
+        part = lines[begin : min(begin + step, end)]
         if min(part) < _FIRST_PLAIN or b"\r" in b"".join(part):
             break
         begin += len(part)
         step *= 2
-    for index in range(begin, len(lines)):
+    for index in range(begin, end):
         line = lines[index]
         if line < _FIRST_PLAIN or b"\r" in line:
             return index
-    return len(lines)
+    return end
 
 
 def _joined(parts: list[Iterable[Read]]) -> Iterable[Read]:

@@ -67,6 +67,15 @@ class PlainTasks:
         """Make one of them."""
         return Task(self.id + index, self.line + index, NO_REPEAT, self.commands[index])
 
+    def tasks(self) -> list[Task]:
+        """Make them all."""
+        lines = range(self.line, self.line + len(self.commands))
+        first = self.id - self.line
+        return [
+            Task(first + line, line, NO_REPEAT, command)
+            for line, command in zip(lines, self.commands)  # noqa: B905  # they are as many
+        ]
+
 
 class Barrier:
     """A line after which nothing starts until all before it is settled.

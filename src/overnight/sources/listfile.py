@@ -6,7 +6,7 @@ import io
 import os
 import stat
 
-from overnight.errors import UsageError
+from overnight.errors import ListRefused, UsageError
 from overnight.formats.taskfile import SHOWN_FINDINGS, ListScan, refusal
 from overnight.sources.changes import Changes
 from overnight.sources.lines import KEPT_WHEN_BEGUN, LineItems
@@ -22,7 +22,7 @@ BLOCK = 1 << 20
 SCAN_LIMIT = 256 << 20
 """Lists up to this many bytes are looked through before the first task starts."""
 
-LINES_AHEAD = 1 << 18
+LINES_AHEAD = 1 << 16
 """Bytes of lines that are looked at together for tasks that are one line each."""
 
 BLOCKS_AHEAD = 4
@@ -108,9 +108,17 @@ class ListFile:
             ListRefused: The next line is suspicious, or one further on that was met by the
                 look ahead, and reading is not lenient.
         """
-        self._changes.look()
-        self._look_ahead()
-        items = self._items.take(count, self._next_line)
+        plain = self.peek_plain(count)
+        items: list[Item] = []
+        if plain is not None:
+            items.extend(plain.tasks())
+            self.pass_plain(len(items))
+        if len(items) < count:
+            try:
+                items += self._items.take(count - len(items), self._next_line)
+            except ListRefused:
+                if not items:
+                    raise  # else it is said by the next call
         self._has_begun = self._has_begun or bool(items)
         return items, self._is_over and not self._items.is_refused
 
@@ -126,10 +134,13 @@ class ListFile:
             return line
         return self._file.readline() or None
 
-    def peek_plain(self) -> PlainTasks | None:
+    def peek_plain(self, most: int = LINES_AHEAD) -> PlainTasks | None:
         """Tasks that come next, many at once, where the next lines are simply tasks.
 
         They stay to be read; ``pass_plain`` takes the first so many of them.
+
+        Args:
+            most: So many are wanted at most.
 
         Raises:
             ListRefused: As ``read`` does for what the look ahead has met.
@@ -143,7 +154,7 @@ class ListFile:
             self._line_at = 0
             if not self._lines[-1]:  # behind the last LF, or of nothing
                 self._lines.pop()
-        plain = self._items.plain_tasks(self._lines, self._line_at)
+        plain = self._items.plain_tasks(self._lines, self._line_at, self._line_at + most)
         return plain if plain.commands else None
 
     def pass_plain(self, count: int) -> None:
