@@ -8,6 +8,7 @@ interpreter, and the most memory the process has had.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -18,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 
+from overnight.cli.run import GARBAGE_THRESHOLD
 from overnight.core.policy import Policy
 from overnight.core.scheduler import Scheduler
 from overnight.driver.loop import Driver
@@ -93,6 +95,8 @@ def main() -> None:
     context = NullContext(engines, slots, processes)
     driver = Driver(Scheduler(Policy()), source, record, [context], setup,
                     [LogObserver(RunLog(files.driver_log))])
+    gc.freeze()
+    gc.set_threshold(GARBAGE_THRESHOLD)  # as the command does
     began_cpu_s, began = time.process_time(), time.monotonic()
     verdict = driver.run()
     Path("said").write_text(json.dumps({

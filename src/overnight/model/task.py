@@ -73,7 +73,7 @@ class PlainTasks:
         first = self.id - self.line
         return [
             Task(first + line, line, NO_REPEAT, command)
-            for line, command in zip(lines, self.commands)  # noqa: B905  # they are as many
+            for line, command in zip(lines, self.commands)  # they are as many
         ]
 
 
