@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 
 from overnight.cli.run import GARBAGE_THRESHOLD
+from overnight.core.allocate import NodeShare
 from overnight.core.policy import Policy
 from overnight.core.scheduler import Scheduler
 from overnight.driver.loop import Driver
@@ -58,13 +59,15 @@ class NullContext:
     """So many engines, in so many processes."""
 
     label = "null"
+    nodes: Sequence[NodeShare] = ()
 
-    def __init__(self, engines: int, slots: int, processes: int) -> None:
+    def __init__(self, files: RunFiles, engines: int, slots: int, processes: int) -> None:
+        self._files = files
         self._engines = engines
         self._slots = slots
         self._processes = processes
 
-    def start(self, make_setup: Callable[[int], Setup]) -> Sequence[NullHandle]:
+    def start(self, next_rank: Callable[[], int], busy: Set[str]) -> Sequence[NullHandle]:
         pairs = [socket.socketpair() for _ in range(self._engines)]
         for first in range(self._processes):
             fds = [theirs.fileno() for _, theirs in pairs[first :: self._processes]]
@@ -73,8 +76,12 @@ class NullContext:
         handles = []
         for ours, theirs in pairs:
             theirs.close()
-            handles.append(NullHandle(ours.detach(), make_setup(self._slots)))
+            handles.append(NullHandle(ours.detach(), self._setup(next_rank())))
         return handles
+
+    def _setup(self, rank: int) -> Setup:
+        return Setup(self._files.run_id, "Tasks", 1, rank, self._slots, 1, "/", [], False, 5.0,
+                     True, None, 2.0, None, [], "", 0.0)
 
 
 def main() -> None:
@@ -87,13 +94,9 @@ def main() -> None:
     source = ListFile(tasks, is_lenient=False, warn=print)
     driver: Driver
 
-    def setup(rank: int, slots: int) -> Setup:
-        return Setup(files.run_id, "Tasks", 1, rank, slots, 1, "/", [], False, 5.0, True, None, 2.0,
-                     None, [], "", 0.0)
-
     record = Record(files, "null", lambda flushed: driver.post(flushed))
-    context = NullContext(engines, slots, processes)
-    driver = Driver(Scheduler(Policy()), source, record, [context], setup,
+    context = NullContext(files, engines, slots, processes)
+    driver = Driver(Scheduler(Policy()), source, record, [context],
                     [LogObserver(RunLog(files.driver_log))])
     gc.freeze()
     gc.set_threshold(GARBAGE_THRESHOLD)  # as the command does

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence, Set
     from typing import Protocol
 
+    from overnight.core.allocate import NodeShare
     from overnight.core.effects import Entry
     from overnight.core.events import Event, KeptReports
     from overnight.model.attempt import Attempt
@@ -73,13 +74,25 @@ if TYPE_CHECKING:
         """A group of engines that one host list or manager gives us."""
 
         label: str
+        nodes: Sequence[NodeShare]
 
-        def start(self, make_setup: Callable[[int], Setup]) -> Sequence[EngineHandle]:
-            """Start the engines; ``make_setup`` gives the settings for that many slots.
+        def start(
+            self, next_rank: Callable[[], int], busy: Set[str]
+        ) -> Sequence[EngineHandle]:
+            """Start an engine on every node that has none and may have one.
+
+            Args:
+                next_rank: Gives a number that no other engine of the run has.
+                busy: Names of nodes that have an engine.
 
             Raises:
                 NoResources: None could be started.
             """
+
+        def setup_again(
+            self, share: NodeShare, rank: int, attach: str, spools: Sequence[str]
+        ) -> Setup:
+            """Settings for an engine on that node which an earlier driver has started."""
 
     class Observer(Protocol):
         """Who is told. It may fail and may drop; records are not observers' business."""

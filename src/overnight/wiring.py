@@ -10,8 +10,8 @@ import os
 import time
 from contextlib import suppress
 
-from overnight.contexts.choose import local_slots
-from overnight.contexts.local import LocalContext
+from overnight.contexts.choose import choose_contexts
+from overnight.contexts.settings import Settings
 from overnight.core.policy import Policy
 from overnight.core.scheduler import Scheduler
 from overnight.core.verdict import NO_RECORD
@@ -22,12 +22,10 @@ from overnight.driver.loop import Driver
 from overnight.driver.output_folder import check_output_folder
 from overnight.driver.package import pack
 from overnight.driver.prefix import check_logfile, name_tasks, new_files
-from overnight.driver.private import private_directory
 from overnight.driver.record import Record
 from overnight.errors import OvernightError, PrefixTaken, ResumeRefused, UsageError
 from overnight.formats.taskfile import TaskReader
 from overnight.formats.utilscript import script_text
-from overnight.model.messages import Setup
 from overnight.model.run import RunFiles, prefix_of_status
 from overnight.model.task import PerEngine
 from overnight.observers.log import LogObserver
@@ -40,10 +38,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from overnight.contexts.choose import LocalSlots
+    from overnight.contexts.choose import PlannedContext
+    from overnight.contexts.noted import NotedEngine
     from overnight.core.verdict import Verdict
+    from overnight.model.messages import Setup
     from overnight.model.options import RunOptions
-    from overnight.ports import Observer, Source
+    from overnight.ports import Context, Observer, Source
     from overnight.sources.earlier import Earlier
 
 STDIN = 0
@@ -58,7 +58,7 @@ class Plan:
     Attributes:
         options: As given.
         files: Where its files will lie.
-        slots: What this machine gives it.
+        contexts: What gives it slots.
         goes_on: It continues an earlier run's status file.
         earlier: What earlier runs recorded, where this one resumes any.
         has_compared: The whole list has been compared with that.
@@ -74,8 +74,8 @@ class Plan:
         self.options = options
         self.notices: list[str] = []
         self.notify: Callable[[str], None] = self.notices.append
-        self.slots: LocalSlots = local_slots(options, os.environ)
-        self.notices += self.slots.notes
+        self.contexts: list[PlannedContext] = choose_contexts(options, os.environ)
+        self.notices += [note for context in self.contexts for note in context.notes]
         self.files = new_files(options.prefix, options.task_file or "-")
         own = os.path.realpath(self.files.status)
         self.goes_on = own in [os.path.realpath(path) for path in options.resume_from]
@@ -122,6 +122,11 @@ class Plan:
 
     def _warn(self, text: str) -> None:
         self.notify(text)
+
+    @property
+    def slot_count(self) -> int:
+        """Slots of all its nodes, before any of them has said less."""
+        return sum(share.slots for context in self.contexts for share in context.nodes)
 
     def check_again(self) -> None:
         """Look whether the status file is what it was when the plan was made.
@@ -210,6 +215,11 @@ class Run:
         earlier = [RunFiles(prefix) for path in self.plan.options.resume_from
                    if (prefix := prefix_of_status(os.path.realpath(path)))]
         self.generation = 1 + max(map(_generation, earlier), default=0)
+        settings = Settings(
+            self.plan.options, self.files, self.generation,
+            name_tasks(self.plan.options.task_file or "-"), self.output_dir,
+        )
+        self._contexts: list[Context] = [each.make(settings) for each in self.plan.contexts]
         with made_or_removed(self._paths()):
             self._survivors = self._find_survivors(earlier)
             self._make_files()
@@ -230,11 +240,16 @@ class Run:
                 _refuse_while_driven(files)
         from overnight.contexts.survivors import find_survivors
 
-        slots = self.plan.slots.count
         return find_survivors(
             self.files, earlier, self.plan.options.resume_from, self.plan.commands(),
-            lambda noted: self._setup(noted.rank, slots, noted.attach, noted.spools),
+            self._setup_again,
         )
+
+    def _setup_again(self, noted: NotedEngine) -> Setup:
+        """An engine that is taken over keeps its door and its spools."""
+        shares = [(each, share) for each in self._contexts for share in each.nodes]
+        context, share = next((one for one in shares if one[1].node == noted.node), shares[0])
+        return context.setup_again(share, noted.rank, noted.attach, noted.spools)
 
     def _make_files(self) -> None:
         """Make them; a status file that is there says that all others are."""
@@ -252,7 +267,7 @@ class Run:
         write_script(files.utility_script, script_text(files.prefix))
         pack(files.engine_file)
         self._record = Record(
-            files, self.plan.slots.node, lambda flushed: self.driver.post(flushed),
+            files, os.uname().nodename, lambda flushed: self.driver.post(flushed),
             goes_on=self.plan.goes_on, has_header=options.status_header,
         )
 
@@ -266,10 +281,8 @@ class Run:
     def prepare(self, observers: Sequence[Observer]) -> Driver:
         """Make the driver."""
         plan = self.plan
-        slots = plan.slots
-        context = LocalContext(self.files, slots.label, slots.node, slots.count)
         self._driver = Driver(
-            self.scheduler, plan.source, self._record, [context], self._setup,
+            self.scheduler, plan.source, self._record, self._contexts,
             [LogObserver(self._log), *observers], self._measures_host, self._survivors,
         )
         for notice in plan.notices:
@@ -280,39 +293,6 @@ class Run:
     @property
     def _measures_host(self) -> bool:
         return self.plan.options.load is not None or self.plan.options.memfree is not None
-
-    def _setup(
-        self, rank: int, slots: int, attach: str | None = None,
-        spools: Sequence[str] | None = None,
-    ) -> Setup:
-        """How an engine runs the tasks; one that is taken over keeps its door and its spools."""
-        options, files = self.plan.options, self.files
-        own = os.urandom(8).hex()  # of this engine alone
-        private = private_directory()
-        return Setup(
-            run=files.run_id,
-            name_tasks=name_tasks(options.task_file or "-"),
-            generation=self.generation,
-            rank=rank,
-            slots=slots,
-            cores_per_task=self.plan.slots.cores_per_task,
-            cwd=os.getcwd(),
-            variables=[],
-            slot_variables=[
-                [f"{name}={value}".encode("utf-8", "surrogateescape")
-                 for name, value in shares.items()]
-                for shares in self.plan.slots.variables
-            ],
-            always_shell=options.always_shell,
-            late_output_s=options.late_output,
-            leaves_children=options.leave_children,
-            timeout_s=options.timeout,
-            kill_after_s=options.kill_after,
-            output_dir=self.output_dir,
-            spools=list(spools or (files.spool(own), f"{private}/{own}.spool")),
-            attach=attach or f"{private}/{own}.sock",
-            keep_reports_s=options.keep_reports,
-        )
 
     @property
     def output_dir(self) -> str | None:

@@ -153,7 +153,7 @@ class Showing:
 
             self._json = JsonObserver(_writer(sys.stdout))
             self._json.say("started", prefix=self._run.files.prefix,
-                           total=self._plan.source.total, slots=self._plan.slots.count)
+                           total=self._plan.source.total, slots=self._plan.slot_count)
             observers.append(self._json)
         if options.print:
             from overnight.observers.printer import PrintObserver

@@ -1,19 +1,38 @@
-"""Which slots a run has on this machine, by its options and the environment."""
+"""Which contexts a run has, by its options and the environment.
+
+The choice is looked at before anything is made: it raises what the user must mend. Each
+planned context then makes the context itself, for a run that owns its prefix. Another way
+to get nodes is one more file beside ``hosts``, and one more line in ``choose_contexts``.
+"""
 
 from __future__ import annotations
 
 import os
 
+from overnight.contexts.hosts import PlannedHosts
 from overnight.core.allocate import NodeShare, ssh_shares
-from overnight.core.devices import GPU_VARIABLES, divide
+from overnight.core.devices import GPU_VARIABLES, Division, divide
 from overnight.errors import NoResources, UsageError
 from overnight.formats.hostlist import parse_ssh_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Protocol
 
+    from overnight.contexts.settings import Settings
     from overnight.model.options import RunOptions
+    from overnight.ports import Context
+
+    class PlannedContext(Protocol):
+        """A context that could be started: what it gives is known, nothing is made."""
+
+        label: str
+        nodes: Sequence[NodeShare]
+        notes: Sequence[str]
+
+        def make(self, settings: Settings) -> Context:
+            """The context, for a run that has its files now."""
 
 SSH_NODES_VARIABLE = "DISBATCH_SSH_NODELIST"
 MOST_SLOTS = 16_384
@@ -22,39 +41,28 @@ MOST_SLOTS = 16_384
 NODE_TOO_SMALL_DO = "lower -c, or give more cores: -s HOST:COUNT"
 
 
-class LocalSlots:
-    """What this machine gives a run.
-
-    Attributes:
-        node: Its name, as rows have it.
-        label: Of the context.
-        count: Slots, at least 1.
-        cores_per_task: DISBATCH_CORES_PER_TASK.
-        variables: For each slot, the variables of ``-g`` and ``-E`` by name.
-        notes: What the user should know about the choice.
-    """
-
-    __slots__ = ("cores_per_task", "count", "label", "node", "notes", "variables")
-
-    def __init__(
-        self, node: str, label: str, count: int, cores_per_task: int,
-        variables: Sequence[Mapping[str, str]], notes: Sequence[str],
-    ) -> None:
-        self.node = node
-        self.label = label
-        self.count = count
-        self.cores_per_task = cores_per_task
-        self.variables = variables
-        self.notes = notes
-
-
-def local_slots(options: RunOptions, environment: Mapping[str, str]) -> LocalSlots:
-    """The slots of this machine for a run with these options.
+def choose_contexts(
+    options: RunOptions, environment: Mapping[str, str]
+) -> list[PlannedContext]:
+    """The contexts of a run with these options, in the order in which they are started.
 
     Raises:
         UsageError: A host or a count does not parse.
-        NoResources: No host was named, or none of them gives a slot here.
+        NoResources: No host was named, or none of them gives a slot.
     """
+    if options.label and "/" in options.label:
+        raise UsageError(f"a label names files: {options.label!r} must not hold a slash")
+    return [_hosts(options, environment)]
+
+
+def divided_variables(options: RunOptions) -> list[str]:
+    """Names of the variables whose values are divided among the slots of each node."""
+    variables = [name for value in options.env_resource for name in value.split(",") if name]
+    return [*variables, *(GPU_VARIABLES if options.gpu else ())]
+
+
+def _hosts(options: RunOptions, environment: Mapping[str, str]) -> PlannedHosts:
+    """The hosts that were named with their cores; this machine if none was."""
     here = os.uname().nodename
     named, notes = _named_cores(options, environment, here)
     cores = {host: count for host, count in named.items() if is_here(host, here)}
@@ -70,26 +78,30 @@ def local_slots(options: RunOptions, environment: Mapping[str, str]) -> LocalSlo
         )
     share, warnings = _share(options, here, sum(cores.values()))
     notes += warnings
-    count = share.slots
-    if count < 1:
+    if share.slots < 1:
         raise NoResources(
             f"no host has enough cores for one task: {sum(cores.values())} here,"
             f" -c {options.cpus_per_task:g} asked for",
             kept="nothing was started", do=NODE_TOO_SMALL_DO,
         )
-    if count > MOST_SLOTS:
-        raise UsageError(f"{count} slots on one machine: at most {MOST_SLOTS} can be served")
-    if options.label and "/" in options.label:
-        raise UsageError(f"a label names files: {options.label!r} must not hold a slash")
-    variables = [name for value in options.env_resource for name in value.split(",") if name]
-    if options.gpu:
-        variables += GPU_VARIABLES
-    division = divide(variables, environment, count)
+    if share.slots > MOST_SLOTS:
+        raise UsageError(f"{share.slots} slots on one machine: at most {MOST_SLOTS} can be served")
+    division = _divide_here(options, environment, share.slots)
+    share.slots = division.slots
+    notes += division.notes
+    return PlannedHosts(options.label or "SSH0", [share], here, division.values, notes)
+
+
+def _divide_here(
+    options: RunOptions, environment: Mapping[str, str], slots: int
+) -> Division:
+    """Devices of this machine: what an engine here would say is known beforehand."""
+    variables = divided_variables(options)
+    division = divide(variables, environment, slots)
     if division.slots < 1:
         raise NoResources(f"{', '.join(variables)}: there is no device for any slot",
                           kept="nothing was started")
-    return LocalSlots(here, options.label or "SSH0", division.slots, share.cores_per_task,
-                      division.values, [*notes, *division.notes])
+    return division
 
 
 def _share(options: RunOptions, here: str, cores: int) -> tuple[NodeShare, list[str]]:

@@ -14,7 +14,7 @@ from overnight.guard.leftovers import end_leftovers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Mapping, Sequence, Set
 
     from overnight.contexts.noted import NotedEngine
     from overnight.core.events import KeptReports
@@ -65,60 +65,47 @@ class LocalEngine:
         return [process.pid for process in left]
 
 
-class LocalContext:
-    """One engine on this machine.
+def start_local(files: RunFiles, label: str, node: str, setup: Setup) -> LocalEngine:
+    """Start an engine on this machine.
 
-    The engine is executed, never forked from the driver: a driver may run in a thread
-    of somebody's program, and a fork of a process with memory costs milliseconds.
+    It is executed, never forked from the driver: a driver may run in a thread of
+    somebody's program, and a fork of a process with memory costs milliseconds.
+
+    Raises:
+        NoResources: The process could not be started, or not be noted.
     """
-
-    def __init__(self, files: RunFiles, label: str, node: str, slots: int) -> None:
-        self.label = label
-        self.slots = slots
-        self._files = files
-        self._node = node
-
-    def start(self, make_setup: Callable[[int], Setup]) -> Sequence[LocalEngine]:
-        """Start the engine.
-
-        Args:
-            make_setup: Gives the settings for an engine with that many slots.
-
-        Raises:
-            NoResources: The process could not be started.
-        """
-        setup = make_setup(self.slots)
-        ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                pid = self._spawn(theirs, setup.rank)
-            except OSError as error:
-                ours.close()
-                raise NoResources(
-                    f"the engine on this machine could not be started: {error.strerror}",
-                    where=error.filename or sys.executable,
-                ) from error
-        noted = engine_of(pid, setup, self._node)
-        engine = LocalEngine(noted, ours, setup)
+    ours, theirs = socket.socketpair()
+    with theirs:
         try:
-            note(self._files, noted)
+            pid = _spawn(theirs, files.engine_file, files.engine_log(label, node, setup.rank))
         except OSError as error:
-            engine.end()  # nobody would find it again; it has nothing to do yet
-            os.close(engine.read_fd)
+            ours.close()
             raise NoResources(
-                f"the engine on this machine cannot be noted: {error.strerror}",
-                where=self._files.engines,
+                f"the engine on this machine could not be started: {error.strerror}",
+                where=error.filename or sys.executable,
             ) from error
-        return [engine]
+    noted = engine_of(pid, setup, node)
+    engine = LocalEngine(noted, ours, setup)
+    try:
+        note(files, noted)
+    except OSError as error:
+        engine.end()  # nobody would find it again; it has nothing to do yet
+        os.close(engine.read_fd)
+        raise NoResources(
+            f"the engine on this machine cannot be noted: {error.strerror}",
+            where=files.engines,
+        ) from error
+    return engine
 
-    def _spawn(self, theirs: socket.socket, rank: int) -> int:
-        os.set_inheritable(theirs.fileno(), True)
-        return os.posix_spawn(
-            sys.executable,
-            engine_command(sys.executable, self._files.engine_file, theirs.fileno()),
-            dict(callers_environment()),
-            file_actions=_streams(self._files.engine_log(self.label, self._node, rank)),
-        )
+
+def _spawn(theirs: socket.socket, engine_file: str, log: str) -> int:
+    os.set_inheritable(theirs.fileno(), True)
+    return os.posix_spawn(
+        sys.executable,
+        engine_command(sys.executable, engine_file, theirs.fileno()),
+        dict(callers_environment()),
+        file_actions=_streams(log),
+    )
 
 
 def _streams(log: str) -> list[tuple[int, int, str, int, int] | tuple[int, int, int]]:

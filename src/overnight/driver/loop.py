@@ -38,13 +38,12 @@ from overnight.ports import Survivors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from overnight.core.events import Event
     from overnight.core.scheduler import Scheduler
     from overnight.core.verdict import Verdict
     from overnight.driver.record import Record
-    from overnight.model.messages import Setup
     from overnight.ports import Context, EngineHandle, Observer, Source
 
 HELLO_WITHIN_S = 60.0
@@ -70,9 +69,8 @@ class Driver:
 
     def __init__(
         self, scheduler: Scheduler, source: Source, record: Record,
-        contexts: Sequence[Context], make_setup: Callable[[int, int], Setup],
-        observers: Sequence[Observer], measures_host: bool = False,
-        survivors: Survivors | None = None,
+        contexts: Sequence[Context], observers: Sequence[Observer],
+        measures_host: bool = False, survivors: Survivors | None = None,
     ) -> None:
         """Start nothing yet.
 
@@ -81,7 +79,6 @@ class Driver:
             source: Where items come from.
             record: Where results go; its faults reach the scheduler from here.
             contexts: What gives engines, when the first task wants one.
-            make_setup: Settings for an engine: (rank, slots).
             observers: Who is told.
             measures_host: Starts depend on load or memory: measure them.
             survivors: What outlived an earlier driver of this run, if it had one.
@@ -90,7 +87,6 @@ class Driver:
         self._source = source
         self._record = record
         self._contexts = contexts
-        self._make_setup = make_setup
         self._observers = observers
         self._measures_host = measures_host
         self._survivors = survivors or Survivors()
@@ -99,8 +95,7 @@ class Driver:
         self._leaving: list[EngineEnd] = []  # their link has ended in order
         self._engine_count = 0
         # Engines that are taken over keep their ranks; new ones get others.
-        attached = [handle.setup.rank for handle in self._survivors.engines]
-        self._rank_gap = max(0, max(attached, default=-1) + 1 - len(attached))
+        self._rank = max((each.setup.rank for each in self._survivors.engines), default=-1)
         self._poller = Poller()
         self._events: deque[Event | Flushed | Notice] = deque()
         self._bell_out, self._bell_in = os.pipe()
@@ -309,7 +304,7 @@ class Driver:
     def _start_engines(self) -> None:
         for context in self._contexts:
             try:
-                handles = context.start(self._next_setup)
+                handles = context.start(self._next_rank, self._busy_nodes())
             except NoResources as error:
                 self.tell("error", str(error))
                 self._events.append(EngineStarting(self._engine_count, context.label))
@@ -319,8 +314,12 @@ class Driver:
             for handle in handles:
                 self._add_engine(handle, context.label)
 
-    def _next_setup(self, slots: int) -> Setup:
-        return self._make_setup(self._engine_count + self._rank_gap, slots)
+    def _next_rank(self) -> int:
+        self._rank += 1
+        return self._rank
+
+    def _busy_nodes(self) -> set[str]:
+        return {engine.handle.node for engine in self._engines.values()}
 
     def _add_engine(self, handle: EngineHandle, label: str) -> None:
         engine = EngineEnd(
