@@ -72,6 +72,31 @@ def test_identity_is_start_time_and_boot(sleeper: subprocess.Popen[bytes]) -> No
         assert boot == file.read().strip()
 
 
+AGAIN_AND_AGAIN = "import os, sys; os.execv(sys.executable, sys.orig_argv)"
+
+
+def test_a_process_in_the_middle_of_an_exec_keeps_its_marks() -> None:
+    restless = [
+        subprocess.Popen([sys.executable, "-I", "-S", "-c", AGAIN_AND_AGAIN], env={"MARK": "a=b"})
+        for _ in range(2)
+    ]
+    try:
+        assert all(carries(each.pid, [b"MARK=a=b"]) for _ in range(20_000) for each in restless)
+    finally:
+        for each in restless:
+            each.kill()
+            each.wait()
+
+
+def test_no_environment_is_none_and_is_not_waited_for() -> None:
+    with subprocess.Popen(["sleep", "600"], env={}) as bare:
+        try:
+            assert processes.read_environment(bare.pid) == set()
+            assert not processes._is_in_exec(bare.pid)
+        finally:
+            bare.kill()
+
+
 def test_all_marks_have_to_be_there_whole(sleeper: subprocess.Popen[bytes]) -> None:
     assert carries(sleeper.pid, [b"MARK=a=b", b"OTHER=c"])
     assert not carries(sleeper.pid, [b"MARK=a=b", b"OTHER=d"])

@@ -9,6 +9,7 @@ that took over the number in between is never hit.
 from __future__ import annotations
 
 import os
+import time
 
 # signal itself imports enum: 6 ms of an engine's start
 from _signal import pidfd_send_signal  # type: ignore[import-not-found]  # not in typeshed
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 MUCH = 1 << 20
 """Read at once; an environment may be as long as the kernel's 2 MiB for all arguments."""
+
+EXEC_TRIES = 50
+EXEC_AGAIN_S = 0.0002
+"""How often, and how long apart, a process in the middle of an exec is looked at again."""
 
 
 class Process:
@@ -125,8 +130,26 @@ def ancestors(table: dict[int, Process], pid: int) -> set[int]:
 
 
 def read_environment(pid: int) -> set[bytes]:
-    """Entries of the environment a process was started with; empty when nobody may see it."""
-    return set(_read(f"/proc/{pid}/environ", MUCH).split(b"\0")) - {b""}
+    """Entries of the environment a process was started with; empty when nobody may see it.
+
+    In the middle of an exec the kernel shows none for a moment. That is waited for: what is
+    read here says whose a process is, and is the proof that nothing of a task runs any more.
+    """
+    text = _read(f"/proc/{pid}/environ", MUCH)
+    tries = EXEC_TRIES
+    while not text and tries:
+        # Asked first, read again then: the exec may be over in between.
+        tries = tries - 1 if _is_in_exec(pid) else 0
+        text = _read(f"/proc/{pid}/environ", MUCH)
+        if not text and tries:
+            time.sleep(EXEC_AGAIN_S)
+    return set(text.split(b"\0")) - {b""}
+
+
+def _is_in_exec(pid: int) -> bool:
+    """Whether a process has memory, unlike a zombie or the kernel's own, and no arguments yet."""
+    size = _read(f"/proc/{pid}/statm", 100)
+    return size[:2] not in (b"", b"0 ") and not _read(f"/proc/{pid}/cmdline", 1)
 
 
 def carries(pid: int, marks: Sequence[bytes]) -> bool:
