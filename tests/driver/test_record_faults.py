@@ -70,9 +70,8 @@ def test_a_flush_that_succeeds_while_the_disk_is_full_still_counts(full_folder):
     bench.turn()
     full_folder.fill()
     bench.write(*(ended(id, command=LONG) for id in range(1, 30)))
-    assert bench.turn() == []  # nothing is written while a flush is under way
-    assert bench.take_flush() == [("RowsDurable", 1)]
     assert bench.turn() == [("RecordFailed", "No space left on device")]
+    assert bench.take_flush() == [("RowsDurable", 1)]
     assert bench.record.fault
     bench.close()
 

@@ -1,9 +1,10 @@
 """The record of a run: the status file that counts, and the task log beside it.
 
 Rows are written in one write a turn and made durable about every 100 ms, at once when
-somebody waits. While a flush is under way nothing is written: many file systems (FUSE,
-some network ones) let a write wait for it, and with the write the loop would wait. What
-is not written yet is still held by the engines.
+somebody waits. A thread flushes, so that the loop need not wait - except on file systems
+that let a write wait for a flush of the same file (FUSE, some network ones): nothing may
+be given out before the rows of what made it possible are written, so there the loop waits
+with its write. Flushes that take long are asked for less often.
 
 From the first fault on ``fault`` says why nothing new may be started. The record is tried
 again every five seconds; the fault is over when everything that was not durable has been
@@ -31,10 +32,16 @@ if TYPE_CHECKING:
     from overnight.model.run import RunFiles
 
 FLUSH_EVERY_S = 0.1
+PAUSE = 1.0
+"""Between two flushes, as a multiple of what the first took: at most half of the time."""
+
 TRY_AGAIN_S = 5.0
 TAIL_BLOCK = 1 << 16
 MOST_UNDURABLE = 64 << 20
 """Bytes that may be kept for want of a flush before the record counts as stuck."""
+
+MOST_BEHIND = 4 << 20
+"""Bytes that wait for a flush before rows are not read any further that come by themselves."""
 
 
 class Record:
@@ -67,6 +74,7 @@ class Record:
         self._number = 0  # entries given
         self._durable_number = 0  # of them, those the scheduler knows to be durable
         self._flushed_at = 0.0
+        self._flush_at = 0.0  # when the next flush is due
         self._try_at = 0.0
         self._is_urgent = False
         self._is_flushing = False  # asked for, and its result not yet taken in
@@ -126,8 +134,6 @@ class Record:
         """
         if self.fault:
             return self._try_again(now) if now >= self._try_at else []
-        if self._is_flushing:
-            return self._fail_when_stuck(now)
         try:
             self._write_all()
         except OSError as error:
@@ -139,11 +145,13 @@ class Record:
         self._tasks.write()
 
     def _flush_when_due(self, now: float) -> list[Event]:
+        if self._is_flushing:
+            return self._fail_when_stuck(now)
         if not self._status.undurable_size:
             # Entries without a row, or none at all: nothing has to be waited for.
             self._is_urgent = False
             return self._newly_durable(self._number)
-        if self._is_urgent or now - self._flushed_at >= FLUSH_EVERY_S:
+        if self._is_urgent or self.is_behind or now >= self._flush_at:
             self._flush(now)
         return []
 
@@ -152,6 +160,7 @@ class Record:
         self._is_urgent = False
         self._is_flushing = True
         self._flushed_at = now
+        self._flush_at = now + FLUSH_EVERY_S
         self._flusher.flush(self._status.fd, self._status.written_end, self._number)
 
     def _fail_when_stuck(self, now: float) -> list[Event]:
@@ -169,19 +178,20 @@ class Record:
     @property
     def is_behind(self) -> bool:
         """So much waits to be flushed that nothing should be read that makes rows by itself."""
-        return self._status.undurable_size > MOST_UNDURABLE // 4
+        return self._status.undurable_size > MOST_BEHIND
 
     def next_turn_at(self) -> float | None:
         """When ``turn`` wants to be called though nothing has happened."""
         if self.fault:
             return self._try_at
         if self._status.undurable_size and not self._is_flushing:
-            return self._flushed_at + FLUSH_EVERY_S
+            return self._flush_at
         return None
 
     def flushed(self, flushed: Flushed, now: float) -> list[Event]:
         """A flush is over: what it was asked for is durable, or has to be written again."""
         self._is_flushing = False
+        self._flush_at = max(self._flush_at, now + PAUSE * (now - self._flushed_at))
         is_mended = self._flush_mends
         self._flush_mends = False
         if flushed.fault is not None:
