@@ -17,7 +17,7 @@ from overnight.formats.taskfile import TaskReader
 from overnight.model.outcome import Cancelled, Exited
 from overnight.model.report import Report
 from overnight.model.task import NO_REPEAT, DoneBefore, PlainTasks, Task
-from overnight.sources.earlier import Earlier, closing_bytes
+from overnight.sources.earlier import MOST_ROW_BYTES, Earlier, closing_bytes
 
 Write = Callable[..., str]
 
@@ -450,7 +450,21 @@ def test_rows_that_stand_in_the_own_file_are_not_written_again_in_a_run(write: W
     own = write(row(0), row(1), name="own_status.txt")
     old = write(row(1), row(2), row(3))
     judged = list(Earlier([own, old], own=own).judge_plain(plain(0, *[b"true"] * 4)))
-    assert judged == [DoneBefore(0, 1, 4, 0, skipped(2) + skipped(3))]
+    assert judged == [
+        DoneBefore(0, 1, 2, 0, b""), DoneBefore(2, 3, 2, 0, skipped(2) + skipped(3))
+    ]
+
+
+def test_rows_that_are_written_again_come_a_bounded_size_at_a_time(write: Write) -> None:
+    commands = [b"x" * 10_000] * 200
+    orders = [range(200), [*range(0, 200, 2), *range(1, 200, 2)], range(199, -1, -1)]
+    for order in orders:
+        path = write(*(row(id, commands[id]) for id in order))
+        judged = list(Earlier([path]).judge_plain(plain(0, *commands)))
+        assert b"".join(item.rows for item in judged) == b"".join(
+            skipped(id, commands[id]) for id in range(200)
+        )
+        assert max(len(item.rows) for item in judged) < MOST_ROW_BYTES + 11_000
 
 
 def test_a_run_of_rows_far_from_each_other_is_read(write: Write) -> None:

@@ -58,11 +58,9 @@ def test_plain_tasks_can_be_taken_many_at_once(tmp_path_factory, data, count, ta
     items, is_over = [], False
     while not is_over:
         take = takes.pop() if takes else 0
-        plain = source.peek_plain()
-        if plain is not None and take:
-            taken = min(take, len(plain.commands))
-            items += map(plain.task, range(taken))
-            source.pass_plain(taken)
+        plain = source.take_plain() if take > 2 else None
+        if plain is not None:
+            items += map(plain.task, range(len(plain.commands)))
         else:
             some, is_over = source.read(count)
             items += some

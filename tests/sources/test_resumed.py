@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+from array import array
 from pathlib import Path
 
 import pytest
 
 from overnight.errors import ResumeRefused
-from overnight.formats import statusfile
+from overnight.formats import statusfile, taskfile
 from overnight.model.outcome import Exited
 from overnight.model.report import Report
 from overnight.model.task import Barrier, DoneBefore, Task
 from overnight.sources.earlier import Earlier
 from overnight.sources.listfile import ListFile
-from overnight.sources.resumed import Resumed
+from overnight.sources.resumed import MOST_ROW_BYTES, Resumed
 from tests.sources.kit import read_all
 
 
@@ -66,6 +67,66 @@ def test_what_was_done_in_a_row_is_one_item_and_what_is_left_is_found_between(re
     ]
     rows = b"".join(item.rows for item in items if isinstance(item, DoneBefore))
     assert rows.count(b"\n") == rows.count(b"   S\t") == 996
+    source.close()
+
+
+def test_one_read_gives_a_bounded_size_of_rows(resume):
+    command = b"x" * 1_000
+    source = resume(
+        b"\n" + (command + b"\n") * 5_000,
+        *((Task(id, id + 2, -1, command), 0) for id in range(5_000)),
+    )
+    sizes, is_over = [], False
+    while not is_over:
+        items, is_over = source.read(10_000)
+        sizes.append(sum(len(item.rows) for item in items))
+    assert max(sizes) < 2 * MOST_ROW_BYTES < sum(sizes)
+    source.close()
+
+
+def test_a_line_that_is_changed_during_a_resume_is_not_skipped_as_done(resume, tmp_path):
+    text = b"true".ljust(999)
+    tasks = [task(id, text) for id in range(3_000)]  # more than is read ahead
+    source = resume((text + b"\n") * 3_000, *((each, 0) for each in tasks))
+    source._earlier.check(tasks)
+    source.read(1)
+    with open(tmp_path / "Tasks", "r+b") as file:
+        file.seek(2_990_000)
+        file.write(b"rm *")
+    os.utime(tmp_path / "Tasks", (1, 1))
+    with pytest.raises(ResumeRefused, match="task 2990 was"):
+        read_all(source)
+
+
+class Counted(array):
+    """An array that counts the elements it is asked for."""
+
+    touched = 0
+
+    def __getitem__(self, key):
+        found = super().__getitem__(key)
+        Counted.touched += len(found) if isinstance(key, slice) else 1
+        return found
+
+
+@pytest.mark.parametrize("done", [[], range(0, 6_000, 2), range(3_000)], ids=len)
+@pytest.mark.parametrize("count", [1, 64, 4096])
+def test_each_task_of_a_resume_is_looked_at_about_once(resume, monkeypatch, done, count):
+    lines = []
+
+    def plain_end(them, begin, was=taskfile._plain_end):
+        end = was(them, begin)
+        lines.append(end - begin)
+        return end
+
+    monkeypatch.setattr(taskfile, "_plain_end", plain_end)
+    source = resume(b"\n" + b"true\n" * 6_000, *((task(id), 0) for id in (*done, 5_999)))
+    rows = source._earlier._by_id
+    rows._places = Counted("Q", rows._places)
+    Counted.touched = 0
+    read_all(source, count)
+    assert Counted.touched < 6 * 6_000
+    assert sum(lines) < 2 * 6_000
     source.close()
 
 

@@ -166,13 +166,15 @@ class RowsById:
 
     def done_from(self, first_id: int, most: int) -> array[int]:
         """Places of the successes of tasks with ids in a row, up to the first without one."""
-        places = self._places[first_id : first_id + most]
-        if places and max(places) < _FIRST_FAILURE:
-            return places
-        for index, place in enumerate(places):
-            if place >= _FIRST_FAILURE:
-                return places[:index]
-        return places
+        places = self._places
+        end, limit = first_id, min(first_id + most, len(places))
+        step = 1
+        while end < limit and max(places[end : min(end + step, limit)]) < _FIRST_FAILURE:
+            end = min(end + step, limit)
+            step *= 2
+        while end < limit and places[end] < _FIRST_FAILURE:
+            end += 1
+        return places[first_id:end]
 
     def find(self, task_id: int) -> int:
         """The place of the row for a task id, or ``NO_PLACE``."""

@@ -42,6 +42,7 @@ SHOWN_TEXT = 120
 _LAST_SPECIAL = ord("#")  # a line that begins with a greater byte is a task, whatever follows
 _FIRST_PLAIN = bytes([_LAST_SPECIAL + 1])  # such lines are not less than this
 _FIRST_STEP = 16
+_MOST_WRAPPING = 1 << 20  # bytes of prefixes and suffixes for which tasks are made in one go
 _NUMBER_END = 1 << 63  # indices travel as signed 64 bit numbers
 _NUMBER_DIGITS = 19
 
@@ -185,7 +186,7 @@ class TaskReader:
         for lines in blocks:
             at = 0
             while at < len(lines):
-                plain = self.plain_tasks(lines, at, len(lines))
+                plain = self.plain_tasks(lines, at)
                 count = len(plain.commands)
                 if count:
                     self.pass_tasks(count)
@@ -194,7 +195,7 @@ class TaskReader:
                     yield from self.read_line(lines[at])
                 at += count or 1
 
-    def plain_tasks(self, lines: Sequence[bytes], begin: int, end: int) -> PlainTasks:
+    def plain_tasks(self, lines: Sequence[bytes], begin: int) -> PlainTasks:
         """The tasks of lines up to the first one that is not simply a task. 0.1 us a line.
 
         They do not count as read: that is said with ``pass_tasks``.
@@ -202,12 +203,13 @@ class TaskReader:
         Args:
             lines: The physical lines that follow what was read, without their LF.
             begin: The first of them is here.
-            end: Only lines before this one are wanted.
         """
-        end = _plain_end(lines, begin, end) if self.line else begin  # the first may have a mark
+        end = _plain_end(lines, begin) if self.line else begin  # the first may have a mark
+        prefix, suffix = self._prefix, self._suffix
+        if self._wrapped:
+            end = min(end, begin + 1 + _MOST_WRAPPING // (len(prefix) + len(suffix)))
         commands = lines[begin:end]
         if self._wrapped:
-            prefix, suffix = self._prefix, self._suffix
             commands = [prefix + line + suffix for line in commands]
         return PlainTasks(self.next_id, self.line + 1, commands)
 
@@ -429,9 +431,9 @@ def refusal(list_name: str, suspicions: Sequence[Suspicion], more: int = 0) -> L
     )
 
 
-def _plain_end(lines: Sequence[bytes], begin: int, end: int) -> int:
+def _plain_end(lines: Sequence[bytes], begin: int) -> int:
     """Where the lines end that are one task each, looked for in ever longer steps."""
-    end = min(end, len(lines))
+    end = len(lines)
     step = _FIRST_STEP
     while begin < end:
         part = lines[begin : min(begin + step, end)]

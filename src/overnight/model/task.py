@@ -67,14 +67,19 @@ class PlainTasks:
         """Make one of them."""
         return Task(self.id + index, self.line + index, NO_REPEAT, self.commands[index])
 
-    def tasks(self) -> list[Task]:
-        """Make them all."""
-        lines = range(self.line, self.line + len(self.commands))
+    def tasks(self, begin: int, end: int) -> list[Task]:
+        """Make those from one to before another, as far as there are any."""
         first = self.id - self.line
         return [
             Task(first + line, line, NO_REPEAT, command)
-            for line, command in zip(lines, self.commands)  # they are as many
+            for line, command in enumerate(self.commands[begin:end], self.line + begin)
         ]
+
+    def behind(self, begin: int) -> PlainTasks:
+        """The same without those before one of them."""
+        if not begin:
+            return self
+        return PlainTasks(self.id + begin, self.line + begin, self.commands[begin:])
 
 
 class Barrier:

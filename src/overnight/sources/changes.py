@@ -10,7 +10,11 @@ if TYPE_CHECKING:
 
 
 class Changes:
-    """Watches a list that is held open, and tells of each kind of change once."""
+    """Watches a list that is held open, and tells of each kind of change once.
+
+    Attributes:
+        was_changed: The file is not what it was when the run began.
+    """
 
     def __init__(self, fd: int, name: str, warn: Callable[[str], None]) -> None:
         """Remember the list as it is now.
@@ -24,14 +28,14 @@ class Changes:
         self._name = name
         self._warn = warn
         self._before = os.fstat(fd)
-        self._was_changed = False
+        self.was_changed = False
         self._was_replaced = False
 
     def look(self) -> None:
         """Tell what has happened since, if it was not told before."""
         now = os.fstat(self._fd)
-        if not self._was_changed and _stamp(now) != _stamp(self._before):
-            self._was_changed = True
+        if not self.was_changed and _stamp(now) != _stamp(self._before):
+            self.was_changed = True
             self._warn(f"{self._name} was changed while it is being run: lines that are added"
                        " at its end are run too, other changes may not be seen")
         if not self._was_replaced and self._has_other_file():

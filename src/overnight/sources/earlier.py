@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 18
 _WINDOW = 1 << 15
 _WINDOW_BEHIND = 1 << 13  # rows stand in order of completion: nearly, not quite, that of ids
-_SPREAD = 1 << 12  # bytes a row: so near to each other they are read as one block
+MOST_IN_A_ROW = 4096
+"""Tasks that were done, taken as one: so many cost less than a millisecond."""
+
+MOST_ROW_BYTES = 1 << 19
+"""Of rows that are written again, taken as one."""
+
 _ID_DIGITS = 18
 _TAB = ord("\t")
 _COMMAND = 14  # index of the last field; so many TABs stand before it
@@ -137,44 +142,53 @@ class Earlier:
             rows = statusfile.skipped_row(row) + b"\n"
         return DoneBefore(task.id, task.line, 1, int(code), rows)
 
-    def judge_plain(self, plain: PlainTasks) -> Iterator[Task | DoneBefore]:
+    def judge_plain(
+        self, plain: PlainTasks, may_have_changed: bool = False
+    ) -> Iterator[Task | DoneBefore]:
         """``judge`` for tasks of plain lines; those that succeeded before are one item.
+
+        Args:
+            plain: The tasks.
+            may_have_changed: Since they were checked.
 
         Raises:
             ResumeRefused: As ``judge`` does, when its turn has come.
         """
         count = len(plain.commands)
-        singly = iter(self._judged_singly(plain))
+        singly = iter(self._judged_singly(plain, may_have_changed))
         next_single = next(singly, count)
         at = 0
         while at < count:
             if at < next_single and (
-                places := self._by_id.done_from(plain.id + at, next_single - at)
+                places := self._by_id.done_from(plain.id + at, min(next_single - at, MOST_IN_A_ROW))
             ):
-                rows = self._rows_again(places)
-                yield DoneBefore(plain.id + at, plain.line + at, len(places), 0, rows)
-                at += len(places)
+                done, rows = self._rows_again(places)
+                yield DoneBefore(plain.id + at, plain.line + at, done, 0, rows)
+                at += done
                 continue
             yield self.judge(plain.task(at))
             if at == next_single:
                 next_single = next(singly, count)
             at += 1
 
-    def _judged_singly(self, plain: PlainTasks) -> Sequence[int]:
+    def _judged_singly(self, plain: PlainTasks, may_have_changed: bool) -> Sequence[int]:
         """Which of these tasks have to be looked at one by one; their indices in order."""
-        if self._by_text is not None or self._unfinished:
+        if self._by_text is not None or self._unfinished or (may_have_changed and self._is_checked):
             return range(len(plain.commands))
         return () if self._force or self._is_checked else self._unlike(plain)
 
-    def _rows_again(self, places: Sequence[int]) -> bytes:
-        """What is to be written for the rows at these places."""
+    def _rows_again(self, places: Sequence[int]) -> tuple[int, bytes]:
+        """What is to be written for rows at the first of these places, and for how many of them.
+
+        About ``MOST_ROW_BYTES`` at a time: they are kept until they are durable.
+        """
         if self._has_own and resume.are_in_first_file(places):
-            return b""
-        rows: list[bytes] = []
-        for number, offsets in resume.by_file(places):
-            if number != 0 or not self._has_own:
-                rows += self._files[number].rows_at(offsets)
-        return b"".join([statusfile.skipped_row(row) + b"\n" for row in rows])
+            return len(places), b""
+        number, offsets = next(resume.by_file(places))
+        if number == 0 and self._has_own:
+            return len(offsets), b""
+        rows = self._files[number].rows_at(offsets)
+        return len(rows), b"".join([statusfile.skipped_row(row) + b"\n" for row in rows])
 
     def matches(self) -> str:
         """What going by the text alone finds, in one sentence; empty where that is off."""
@@ -409,15 +423,25 @@ class _StatusFile:
         return self._window[start:end].rstrip(b"\r")
 
     def rows_at(self, offsets: Sequence[int]) -> list[bytes]:
-        """``row_at`` for many, which mostly stand near each other."""
+        """``row_at`` for the first of these, about ``MOST_ROW_BYTES``; mostly they stand near."""
         first, last = min(offsets), max(offsets)
-        if last - first > len(offsets) * _SPREAD:
-            return [self.row_at(offset) for offset in offsets]
+        if last - first > MOST_ROW_BYTES:
+            return self._far_rows_at(offsets)
         block = self._read(first, last - first) + self.row_at(last) + b"\n"
         rows = []
         for offset in offsets:
             begin = offset - first
             rows.append(block[begin : block.index(b"\n", begin)].rstrip(b"\r"))
+        return rows
+
+    def _far_rows_at(self, offsets: Sequence[int]) -> list[bytes]:
+        rows: list[bytes] = []
+        size = 0
+        for offset in offsets:
+            rows.append(self.row_at(offset))
+            size += len(rows[-1])
+            if size >= MOST_ROW_BYTES:
+                break
         return rows
 
     def ends_in(self, offset: int, command: bytes) -> bool:

@@ -50,12 +50,12 @@ class LineItems:
     def is_refused(self) -> bool:
         return self._refusal is not None
 
-    def plain_tasks(self, lines: Sequence[bytes], begin: int, end: int) -> PlainTasks:
+    def plain_tasks(self, lines: Sequence[bytes], begin: int) -> PlainTasks:
         """``TaskReader.plain_tasks`` of the next lines, where one is due.
 
         They do not count as taken: that is said with ``pass_tasks``.
         """
-        return self._reader.plain_tasks(lines, begin, end)
+        return self._reader.plain_tasks(lines, begin)
 
     def pass_tasks(self, count: int) -> None:
         """So many of the plain tasks were taken."""

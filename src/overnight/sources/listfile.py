@@ -63,6 +63,8 @@ class ListFile:
         self._look: _Look | None = None
         self._lines: list[bytes] = []  # read ahead, without their LF
         self._line_at = 0  # the next of them
+        self._plain: PlainTasks | None = None  # found there, each line looked at once
+        self._plain_at = 0  # the next of those
         self._has_begun = False  # items of it were given
 
     def scan(self, limit: int = SCAN_LIMIT) -> None:
@@ -108,11 +110,13 @@ class ListFile:
             ListRefused: The next line is suspicious, or one further on that was met by the
                 look ahead, and reading is not lenient.
         """
-        plain = self.peek_plain(count)
+        self._changes.look()
+        self._look_ahead()
         items: list[Item] = []
+        plain = self._plain_tasks()
         if plain is not None:
-            items.extend(plain.tasks())
-            self.pass_plain(len(items))
+            items.extend(plain.tasks(self._plain_at, self._plain_at + count))
+            self._pass_plain(len(items))
         if len(items) < count:
             try:
                 items += self._items.take(count - len(items), self._next_line)
@@ -122,31 +126,44 @@ class ListFile:
         self._has_begun = self._has_begun or bool(items)
         return items, self._is_over and not self._items.is_refused
 
-    @property
-    def _is_over(self) -> bool:
-        has_lines = self._line_at < len(self._lines)
-        return self._items.is_between_lines and not has_lines and not self._file.peek(1)
-
-    def _next_line(self) -> bytes | None:
-        if self._line_at < len(self._lines):
-            line = self._lines[self._line_at]
-            self._line_at += 1
-            return line
-        return self._file.readline() or None
-
-    def peek_plain(self, most: int = LINES_AHEAD) -> PlainTasks | None:
-        """Tasks that come next, many at once, where the next lines are simply tasks.
-
-        They stay to be read; ``pass_plain`` takes the first so many of them.
-
-        Args:
-            most: So many are wanted at most.
+    def take_plain(self) -> PlainTasks | None:
+        """Take the tasks that come next, where the next lines are simply tasks: some thousands.
 
         Raises:
             ListRefused: As ``read`` does for what the look ahead has met.
         """
         self._changes.look()
         self._look_ahead()
+        plain = self._plain_tasks()
+        if plain is None:
+            return None
+        taken = plain.behind(self._plain_at)
+        self._pass_plain(len(taken.commands))
+        self._has_begun = True
+        return taken
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the file was seen to be changed since it was opened."""
+        return self._changes.was_changed
+
+    @property
+    def _is_over(self) -> bool:
+        has_lines = self._line_at < len(self._lines)
+        return self._items.is_between_lines and not has_lines and not self._file.peek(1)
+
+    def _next_line(self) -> bytes | None:
+        self._plain = None
+        if self._line_at < len(self._lines):
+            line = self._lines[self._line_at]
+            self._line_at += 1
+            return line
+        return self._file.readline() or None
+
+    def _plain_tasks(self) -> PlainTasks | None:
+        """The plain tasks that the next lines are part of; those from ``_plain_at`` on are left."""
+        if self._plain is not None:
+            return self._plain
         if not self._items.is_between_lines or self._items.is_refused:
             return None
         if self._line_at == len(self._lines):
@@ -154,14 +171,16 @@ class ListFile:
             self._line_at = 0
             if not self._lines[-1]:  # behind the last LF, or of nothing
                 self._lines.pop()
-        plain = self._items.plain_tasks(self._lines, self._line_at, self._line_at + most)
-        return plain if plain.commands else None
+        plain = self._items.plain_tasks(self._lines, self._line_at)
+        self._plain, self._plain_at = (plain, 0) if plain.commands else (None, 0)
+        return self._plain
 
-    def pass_plain(self, count: int) -> None:
-        """Take the first so many of the tasks that ``peek_plain`` gave."""
+    def _pass_plain(self, count: int) -> None:
         self._line_at += count
+        self._plain_at += count
         self._items.pass_tasks(count)
-        self._has_begun = True
+        if self._plain is not None and self._plain_at == len(self._plain.commands):
+            self._plain = None
 
     def close(self) -> None:
         """Close the file."""

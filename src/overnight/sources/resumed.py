@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 from overnight.errors import ResumeRefused
 from overnight.model.task import DoneBefore, Task
 from overnight.sources.lines import KEPT_WHEN_BEGUN
@@ -17,6 +15,12 @@ if TYPE_CHECKING:
     from overnight.ports import Source
     from overnight.sources.earlier import Earlier
 
+MOST_ROW_BYTES = 1 << 20
+"""Of rows that are written again, given in one go: the record keeps them until a flush."""
+
+MOST_SINGLES = 64
+"""Items that are judged one by one in one go: their rows are kept too."""
+
 
 class Resumed:
     """Another source's items, with what was done before in the place of its tasks."""
@@ -24,6 +28,7 @@ class Resumed:
     def __init__(self, source: Source, earlier: Earlier) -> None:
         self._source = source
         self._list = source if isinstance(source, ListFile) else None
+        self._plain: Iterator[Item] = iter(())  # what is left of lines taken together
         self._earlier = earlier
         self._refusal: ResumeRefused | None = None
         self._has_given = False
@@ -47,13 +52,10 @@ class Resumed:
         """
         if self._refusal is not None:
             raise self._refusal
+        items = self._read_plain(count)
         is_over = False
-        plain = self._list.peek_plain() if self._list is not None else None
-        if self._list is not None and plain is not None:
-            items = self._until_refused(islice(self._earlier.judge_plain(plain), count))
-            self._list.pass_plain(sum(map(_tasks_in, items)))
-        else:
-            read, is_over = self._source.read(count)
+        if not items and self._refusal is None:
+            read, is_over = self._source.read(min(count, MOST_SINGLES))
             items = self._until_refused(self._judged(read))
         refusal = self._found_refusal()
         if refusal is not None:
@@ -64,6 +66,18 @@ class Resumed:
                 raise refusal
         self._has_given = self._has_given or bool(items)
         return items, is_over
+
+    def _read_plain(self, count: int) -> list[Item]:
+        """Items of lines that are simply tasks; none where other lines come next."""
+        if self._list is None:
+            return []
+        items = self._until_refused(_bounded(self._plain, count))
+        if items or self._refusal is not None:
+            return items
+        plain = self._list.take_plain()
+        if plain is not None:
+            self._plain = self._earlier.judge_plain(plain, self._list.has_changed)
+        return self._until_refused(_bounded(self._plain, count))
 
     def _found_refusal(self) -> ResumeRefused | None:
         return self._refusal
@@ -89,5 +103,12 @@ class Resumed:
         self._earlier.close()
 
 
-def _tasks_in(item: Item) -> int:
-    return item.count if type(item) is DoneBefore else 1
+def _bounded(items: Iterator[Item], count: int) -> Iterator[Item]:
+    """The next of these items, at most so many, or fewer with rows of ``MOST_ROW_BYTES``."""
+    size = 0
+    for item in items:
+        yield item
+        count -= 1
+        size += len(item.rows) if type(item) is DoneBefore else 0
+        if count <= 0 or size >= MOST_ROW_BYTES:
+            return
