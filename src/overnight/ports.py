@@ -30,7 +30,7 @@ if TYPE_CHECKING:
             """Tasks and barriers in all, where that is known beforehand."""
 
         def fileno(self) -> int | None:
-            """A descriptor to wait on when ``read`` gave nothing; None if it never does."""
+            """A descriptor to wait on when ``read`` gave nothing; None: ask again in a while."""
 
         def read(self, count: int) -> tuple[Sequence[Item], bool]:
             """Up to about ``count`` items, without waiting, and whether the list is over.

@@ -36,7 +36,7 @@ from overnight.sources.stream import Stream, open_stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from overnight.contexts.choose import PlannedContext
     from overnight.contexts.noted import NotedEngine
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from overnight.sources.earlier import Earlier
 
 STDIN = 0
-BLOCK = 1 << 18
 MOST_COMMANDS = 4096
 """Items looked at for per-engine commands, which stand before the first task."""
 
@@ -166,8 +165,7 @@ class Plan:
             by_text=options.by_text, own=self.files.status if self.goes_on else None,
         )
         if not self._is_stream and self.earlier.row_count <= options.resume_check_limit:
-            blocks = _blocks_of_lines(options.task_file or "")
-            self.earlier.check(TaskReader().read_blocks(blocks))
+            self._check_list(self.earlier)
             self.has_compared = True
             if options.by_text:
                 self.notices.append(self.earlier.matches())
@@ -177,6 +175,15 @@ class Plan:
                 " while it is read, not beforehand"
             )
         self.source = Resumed(self.source, self.earlier)
+
+    def _check_list(self, earlier: Earlier) -> None:
+        """Compare the list as it is now: the very file that is read later, where that is one."""
+        source = self.source if isinstance(self.source, ListFile) else self._open_again()
+        try:
+            earlier.check(TaskReader().read_blocks(source.blocks()))
+        finally:
+            if source is not self.source:
+                source.close()
 
 
 class Run:
@@ -338,19 +345,6 @@ def _policy(options: RunOptions) -> Policy:
         task_limit=options.context_task_limit, delay_s=options.delay, load_limit=options.load,
         memory_floor=options.memfree,
     )
-
-
-def _blocks_of_lines(path: str) -> Iterator[list[bytes]]:
-    """Lines of a file without their end, a block's at a time."""
-    with open(path, "rb", buffering=0) as file:
-        unfinished: list[bytes] = []
-        while block := file.read(BLOCK):
-            end = block.rfind(b"\n") + 1
-            if end:
-                yield b"".join((*unfinished, block[: end - 1])).split(b"\n")
-                unfinished = []
-            unfinished.append(block[end:])
-        yield [b"".join(unfinished)]
 
 
 def _refuse_taken(files: RunFiles) -> None:

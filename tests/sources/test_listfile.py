@@ -289,3 +289,19 @@ def test_two_million_lines_cost_no_memory(path):
     assert total == 2_000_000
     assert scanned_kib < 40_000
     assert read_kib < 40_000
+
+
+def test_half_a_line_that_is_being_written_is_not_read(path, told):
+    path.write_bytes(b"first\n")
+    source = told.open(path)
+    assert [item.command for item in source.read(10)[0]] == [b"first"]
+    with open(path, "ab", buffering=0) as file:
+        file.write(b"rm -rf /data/")
+        assert source.read(10) == ([], False)
+        file.write(b"old\nlast")
+        items, is_over = source.read(10)
+        assert ([item.command for item in items], is_over) == ([b"rm -rf /data/old"], False)
+    os.utime(path, (1, 1))  # nobody has written to it for long
+    items, is_over = source.read(10)
+    assert ([item.command for item in items], is_over) == ([b"last"], True)
+    source.close()

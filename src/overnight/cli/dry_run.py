@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from overnight.model.task import Item
 
 BATCH = 1024
+AGAIN_S = 0.5
+"""How soon a list is asked again whose last line is being written."""
 
 
 def show(options: RunOptions) -> int:
@@ -41,8 +43,7 @@ def show(options: RunOptions) -> int:
 def _wait_for(fd: int | None) -> None:
     import select
 
-    if fd is not None:
-        select.select([fd], [], [])
+    select.select([] if fd is None else [fd], [], [], AGAIN_S if fd is None else None)
 
 
 def item_text(item: Item) -> str:

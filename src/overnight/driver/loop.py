@@ -50,6 +50,7 @@ HELLO_WITHIN_S = 60.0
 LEAVE_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.001
 MEASURE_EVERY_S = 1.0
+READ_AGAIN_S = 0.5
 SAY_FAULT_EVERY_S = 60.0
 HEED_STOP_EVERY_S = 0.2
 
@@ -103,6 +104,7 @@ class Driver:
         os.set_blocking(self._bell_out, False)
         self._poller.watch(self._bell_out, READ)
         self._wanted_items = 0
+        self._read_again_at: float | None = None  # the source had nothing yet
         self._wake_at: float | None = None
         self._measure_at = 0.0
         self._force_at: float | None = None
@@ -196,10 +198,14 @@ class Driver:
             else:
                 self._poller.forget(fd)
                 self._read_items()
+        if self._read_again_at is not None and self._clock.now() >= self._read_again_at:
+            self._read_items()
         self._look_after_engines()
 
     def _timeout(self, now: float) -> float | None:
-        moments = [self._wake_at, self._record.next_turn_at(), self._force_at]
+        moments = [
+            self._wake_at, self._record.next_turn_at(), self._force_at, self._read_again_at
+        ]
         moments += [observer.turn(now) for observer in self._observers]
         if self._measures_host:
             moments.append(self._measure_at)
@@ -291,10 +297,13 @@ class Driver:
                 kept="what was started goes on to its end; nothing further is started",
             )))
             return
+        self._read_again_at = None
         if not items and not has_ended:
             fd = self._source.fileno()
             if fd is not None:
                 self._poller.watch(fd, READ)
+            else:
+                self._read_again_at = self._clock.now() + READ_AGAIN_S
             return
         self._wanted_items = 0
         self._events.append(ItemsRead(items, has_ended))

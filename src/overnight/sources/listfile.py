@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import io
+import errno
 import os
 import stat
 
 from overnight.errors import ListRefused, UsageError
 from overnight.formats.taskfile import SHOWN_FINDINGS, ListScan, refusal
+from overnight.sources.blocks import LineBlocks, blocks_of
 from overnight.sources.changes import Changes
 from overnight.sources.lines import KEPT_WHEN_BEGUN, LineItems
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from overnight.formats.taskfile import Suspicion
     from overnight.model.task import Item, PlainTasks
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 SCAN_LIMIT = 256 << 20
 """Lists up to this many bytes are looked through before the first task starts."""
-
-LINES_AHEAD = 1 << 16
-"""Bytes of lines that are looked at together for tasks that are one line each."""
 
 BLOCKS_AHEAD = 4
 """Of a longer list, so many blocks are looked through with each read: about 4 ms, and far
@@ -56,14 +54,16 @@ class ListFile:
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a directory has its own error
             raise UsageError(f"{path} is no regular file, it can only be read as a stream",
                              kept="nothing was started", do="pipe it in, and name - as the list")
-        self._file = io.BufferedReader(io.FileIO(path), BLOCK)
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        if stat.S_ISDIR(mode):
+            os.close(self._fd)
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         self._is_lenient = is_lenient
         self._items = LineItems(path, is_lenient=is_lenient, warn=warn)
-        self._changes = Changes(self._file.fileno(), path, warn)
+        self._changes = Changes(self._fd, path, warn)
+        self._blocks = LineBlocks(self._fd, self._changes)
         self._look: _Look | None = None
-        self._lines: list[bytes] = []  # read ahead, without their LF
-        self._line_at = 0  # the next of them
-        self._plain: PlainTasks | None = None  # found there, each line looked at once
+        self._plain: PlainTasks | None = None  # tasks the next lines are, each looked at once
         self._plain_at = 0  # the next of those
         self._has_begun = False  # items of it were given
 
@@ -75,9 +75,8 @@ class ListFile:
         Raises:
             ListRefused: It holds suspicious lines, and reading is not lenient.
         """
-        fd = self._file.fileno()
-        self._look = _Look(fd)
-        if os.fstat(fd).st_size <= limit:
+        self._look = _Look(self._fd)
+        if os.fstat(self._fd).st_size <= limit:
             while not self._look.is_over:
                 self._look.go_on()
             self._judge_look(self._look)
@@ -147,18 +146,17 @@ class ListFile:
         """Whether the file was seen to be changed since it was opened."""
         return self._changes.was_changed
 
+    def blocks(self) -> Iterator[list[bytes]]:
+        """All lines as they are now, without their LF; what is read is not moved by it."""
+        return blocks_of(self._fd)
+
     @property
     def _is_over(self) -> bool:
-        has_lines = self._line_at < len(self._lines)
-        return self._items.is_between_lines and not has_lines and not self._file.peek(1)
+        return self._items.is_between_lines and self._blocks.is_over
 
     def _next_line(self) -> bytes | None:
         self._plain = None
-        if self._line_at < len(self._lines):
-            line = self._lines[self._line_at]
-            self._line_at += 1
-            return line
-        return self._file.readline() or None
+        return self._blocks.next_line()
 
     def _plain_tasks(self) -> PlainTasks | None:
         """The plain tasks that the next lines are part of; those from ``_plain_at`` on are left."""
@@ -166,17 +164,14 @@ class ListFile:
             return self._plain
         if not self._items.is_between_lines or self._items.is_refused:
             return None
-        if self._line_at == len(self._lines):
-            self._lines = b"".join(self._file.readlines(LINES_AHEAD)).split(b"\n")
-            self._line_at = 0
-            if not self._lines[-1]:  # behind the last LF, or of nothing
-                self._lines.pop()
-        plain = self._items.plain_tasks(self._lines, self._line_at)
+        if not self._blocks.fill():
+            return None
+        plain = self._items.plain_tasks(self._blocks.lines, self._blocks.at)
         self._plain, self._plain_at = (plain, 0) if plain.commands else (None, 0)
         return self._plain
 
     def _pass_plain(self, count: int) -> None:
-        self._line_at += count
+        self._blocks.at += count
         self._plain_at += count
         self._items.pass_tasks(count)
         if self._plain is not None and self._plain_at == len(self._plain.commands):
@@ -184,7 +179,7 @@ class ListFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        os.close(self._fd)
 
 
 class _Look:
