@@ -6,6 +6,7 @@ before a file is made. ``Run`` then owns the prefix, makes the files and drives.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from contextlib import suppress
@@ -21,7 +22,7 @@ from overnight.driver.lock import PrefixLock, is_gone, read_owner, refuse_owned
 from overnight.driver.loop import Driver
 from overnight.driver.output_folder import check_output_folder
 from overnight.driver.package import pack
-from overnight.driver.prefix import check_logfile, name_tasks, new_files
+from overnight.driver.prefix import check_names, name_tasks, new_files
 from overnight.driver.record import Record
 from overnight.errors import OvernightError, PrefixTaken, ResumeRefused, UsageError
 from overnight.formats.taskfile import TaskReader
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 STDIN = 0
 MOST_COMMANDS = 4096
+NOBODY_WRITES_THERE = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""Where no lock can be made, because we may only read there, no driver of ours is either."""
 """Items looked at for per-engine commands, which stand before the first task."""
 
 
@@ -82,8 +85,7 @@ class Plan:
             refuse_owned(self.files.lock)
             _refuse_taken(self.files)
         check_output_folder(options.output)
-        check_logfile(options.logfile, self.files, (options.task_file or "-", *options.resume_from))
-        self._size = _size(self.files.status)
+        check_names(self.files, options.task_file or "-", options.resume_from, options.logfile)
         self.source: Source = self._open_list()
         self.earlier: Earlier | None = None
         self.has_compared = False
@@ -128,18 +130,19 @@ class Plan:
         return sum(share.slots for context in self.contexts for share in context.nodes)
 
     def check_again(self) -> None:
-        """Look whether the status file is what it was when the plan was made.
+        """Look whether the status files are what they were when the plan was made.
 
         Raises:
-            PrefixTaken: Another driver has written to it since.
+            PrefixTaken: Another driver has written to one since.
         """
         if not self.goes_on:
             _refuse_taken(self.files)
-        elif _size(self.files.status) != self._size:
-            raise PrefixTaken(
-                "another driver has added rows in this moment", where=self.files.status,
-                kept="nothing was started", do="resume once more",
-            )
+        for path, size in self.earlier.sizes() if self.earlier is not None else ():
+            if _size(path) != size:
+                raise PrefixTaken(
+                    "another driver has added rows in this moment", where=path,
+                    kept="nothing was started", do="resume once more",
+                )
 
     def commands(self) -> dict[tuple[bool, int], PerEngine]:
         """The list's per-engine commands by (START?, number); none where it is a stream."""
@@ -201,14 +204,15 @@ class Run:
         self.files = plan.files
         self.scheduler = Scheduler(_policy(plan.options))
         self.started_at = time.time()
-        self._lock = PrefixLock(self.files.lock)
+        self._earlier = _runs_of(plan.options.resume_from)
+        self._locks: list[PrefixLock] = []
         self._driver: Driver | None = None
         try:
-            self._lock.take()
             try:
+                self._take_locks()
                 self._take_over()
             except BaseException:
-                self._lock.release()
+                self._release_locks()
                 raise
         except OSError as error:
             raise OvernightError(
@@ -217,18 +221,41 @@ class Run:
                 do="free space there, or choose another place with -p",
             ) from error
 
+    def _take_locks(self) -> None:
+        """Own the prefix, and those of the runs resumed: their tasks are this run's now."""
+        self._take_lock(self.files)
+        for files in self._earlier:
+            if files.prefix == self.files.prefix:
+                continue
+            _refuse_while_driven(files)
+            try:
+                self._take_lock(files)
+            except PrefixTaken:
+                _refuse_while_driven(files)
+                raise
+            except OSError as error:
+                if error.errno not in NOBODY_WRITES_THERE:
+                    raise
+
+    def _take_lock(self, files: RunFiles) -> None:
+        lock = PrefixLock(files.lock)
+        lock.take()
+        self._locks.append(lock)
+
+    def _release_locks(self) -> None:
+        for lock in reversed(self._locks):
+            lock.release()
+
     def _take_over(self) -> None:
         self.plan.check_again()
-        earlier = [RunFiles(prefix) for path in self.plan.options.resume_from
-                   if (prefix := prefix_of_status(os.path.realpath(path)))]
-        self.generation = 1 + max(map(_generation, earlier), default=0)
+        self.generation = 1 + max(map(_generation, self._earlier), default=0)
         settings = Settings(
             self.plan.options, self.files, self.generation,
             name_tasks(self.plan.options.task_file or "-"), self.output_dir,
         )
         self._contexts: list[Context] = [each.make(settings) for each in self.plan.contexts]
         with made_or_removed(self._paths()):
-            self._survivors = self._find_survivors(earlier)
+            self._survivors = self._find_survivors()
             self._make_files()
 
     def _paths(self) -> list[str]:
@@ -239,16 +266,13 @@ class Run:
             files.engine_file, files.tasks, files.status,
         ]
 
-    def _find_survivors(self, earlier: Sequence[RunFiles]) -> Survivors:
-        if not earlier:
+    def _find_survivors(self) -> Survivors:
+        if not self._earlier:
             return Survivors()
-        for files in earlier:
-            if files.prefix != self.files.prefix:
-                _refuse_while_driven(files)
         from overnight.contexts.survivors import find_survivors
 
         return find_survivors(
-            self.files, earlier, self.plan.options.resume_from, self.plan.commands(),
+            self.files, self._earlier, self.plan.options.resume_from, self.plan.commands(),
             self._setup_again,
         )
 
@@ -323,7 +347,7 @@ class Run:
             self._note_ending(verdict)
             return verdict
         finally:
-            self._lock.release()
+            self._release_locks()
 
     def _note_ending(self, verdict: Verdict) -> None:
         """Say beside the run how it ended: to those who look later it was not killed."""
@@ -355,6 +379,12 @@ def _refuse_taken(files: RunFiles) -> None:
             do=f"go on with that run by adding -r {files.status}, or choose another prefix"
                " with -p",
         )
+
+
+def _runs_of(status_files: Sequence[str]) -> list[RunFiles]:
+    """The runs whose status files these are, each once."""
+    prefixes = (prefix_of_status(os.path.realpath(path)) for path in status_files)
+    return [RunFiles(prefix) for prefix in dict.fromkeys(prefixes) if prefix is not None]
 
 
 def _size(path: str) -> int:

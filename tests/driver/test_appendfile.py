@@ -64,14 +64,20 @@ def test_what_a_failed_flush_lost_is_written_again_from_the_durable_end(path):
     assert path.read_bytes() == b"one\ntwo\nthree\n"
 
 
-def test_a_file_that_lost_durable_rows_is_not_taken_for_ours(path):
+@pytest.mark.parametrize(("left", "joint"), [(4, b""), (2, b"\n")], ids=["at a line", "within one"])
+def test_a_file_that_lost_durable_rows_is_gone_on_with_at_its_end(path, left, joint):
     file = appendfile.create(str(path))
     file.append(b"one\ntwo\n")
     file.write()
     file.became_durable(8)
-    os.truncate(path, 4)
-    with pytest.raises(OSError, match="has 4 bytes; 8 had been flushed"):
-        file.reopen()
+    file.append(b"three\n")
+    os.truncate(path, left)
+    with pytest.raises(OSError, match="was cut"):
+        file.write()
+    file.reopen()
+    file.write()
+    assert path.read_bytes() == b"one\ntwo\n"[:left] + joint + b"three\n"
+    assert file.lost_size == 8
     file.close()
 
 

@@ -157,8 +157,9 @@ def test_a_status_file_that_became_shorter_is_not_written_behind_its_hole(bench)
     bench.take(failed(bench.result()))
     os.truncate(bench.files.status, len(row_of(ended(0))))
     bench.turn(after_s=5.0)
-    assert "had been flushed" in bench.record.fault
-    assert bench.status() == row_of(ended(0))
+    bench.take_flush()
+    assert bench.status() == rows_of([ended(0), ended(2)])
+    assert bench.record.loss
 
 
 @pytest.mark.needs("fuse")
@@ -207,6 +208,52 @@ def test_trying_again_leaves_no_descriptor_behind(slow_folder):
     assert len(os.listdir("/proc/self/fd")) == before
     slow_folder.recover()
     bench.close()
+
+
+# -- somebody else's hands ----------------------------------------------------------------
+
+
+def cut(bench):
+    os.truncate(bench.files.status, 10)
+    return b"    \t0\t1\t-1\n"
+
+
+def emptied(bench):
+    os.truncate(bench.files.status, 0)
+    return b""
+
+
+def replaced_by(text):
+    def replace(bench):
+        os.rename(bench.files.status, f"{bench.files.status}.theirs")
+        with open(bench.files.status, "wb") as file:
+            file.write(text)
+        return text
+    return replace
+
+
+@pytest.mark.parametrize("change", [
+    cut, emptied, replaced_by(b"short\n"), replaced_by(b"a note\n" * 100), replaced_by(b""),
+], ids=["cut", "emptied", "shorter", "longer", "empty"])  # fmt: skip
+def test_a_status_file_that_somebody_has_changed_is_gone_on_with_behind_what_is_there(
+    bench, change
+):
+    for id in range(3):
+        bench.write(ended(id))
+        bench.turn(after_s=1.0)
+        bench.take_flush()
+    gone = len(bench.status())
+    theirs = change(bench)
+    bench.write(ended(3))
+    events = bench.turn(after_s=1.0) or bench.take_flush()
+    assert [name for name, _ in events] == ["RecordFailed"]
+    bench.write(ended(4))
+    bench.turn(after_s=5.0)
+    assert bench.take_flush()[-1] == ("RecordMended",)
+    # Into a file that was moved away row 3 was written before that was seen.
+    first = 3 if change in (cut, emptied) else 4
+    assert bench.status() == theirs + rows_of(map(ended, range(first, 5)))
+    assert bench.record.loss >= gone
 
 
 # -- a flush that does not end ------------------------------------------------------------

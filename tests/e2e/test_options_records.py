@@ -100,6 +100,19 @@ def test_a_logfile_is_no_file_that_the_run_needs(stage: Stage, name: str) -> Non
     assert not stage.path("P_status.txt").exists()
 
 
+@pytest.mark.parametrize("ending", [
+    "status.txt", "tasks.jsonl", "driver.log", "run.json", "engines.json", "engine.pyz",
+    "dbUtil.sh",
+])  # fmt: skip
+def test_a_list_is_no_file_that_the_run_writes(stage: Stage, ending: str) -> None:
+    stage.write(f"P_{ending}", "true")
+    ended = stage.run(disbatch("-p", "P", f"P_{ending}"))
+    assert ended.status != 0
+    assert f"P_{ending}" in ended.err
+    assert [path.name for path in stage.folder.glob("P_*")] == [f"P_{ending}"]
+    assert stage.read(f"P_{ending}") == "true\n"
+
+
 def test_a_logfile_that_cannot_be_made_stops_the_run(stage: Stage) -> None:
     stage.write("Tasks", "echo > ran")
     ended = ends(stage, disbatch("--logfile", "missing/log", "-p", "P", "Tasks"), status=1)

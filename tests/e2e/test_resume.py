@@ -9,7 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from overnight.errors import PrefixTaken
+from overnight.model.options import RunOptions
+from overnight.wiring import Plan, Run
 from tests.e2e.kit import Stage, disbatch, overnight, run, until
+from tests.file_systems import frozen_folder
 
 RAN = "echo $DISBATCH_TASKID >> ran"
 
@@ -42,6 +46,49 @@ def test_resume_with_retry_runs_what_failed_too(half_run: Stage) -> None:
     assert ended.status == 0
     assert ran(half_run) == [1, 2]
     assert [(row.id, row.code) for row in half_run.rows("P")] == [(0, 0), (1, 1), (1, 0), (2, 0)]
+
+
+def test_a_run_that_is_resumed_under_another_prefix_is_owned_meanwhile(half_run: Stage) -> None:
+    half_run.write("Tasks", RAN, f"{RAN}; [ -e mended ]",
+                   f"{RAN}; : > began; until [ -e go ]; do sleep 0.02; done")
+    goes_on = ("-r", "P_status.txt", "--force-resume")
+    other = half_run.start(run("-j", "1", "-p", "Q", *goes_on, "Tasks"))
+    half_run.appears("began")
+    for command in (overnight("resume", "P"), run("-p", "R", "-r", "P_status.txt", "Tasks")):
+        refused = half_run.run(command)
+        assert refused.status == 1
+        assert f"process {other.process.pid}" in refused.err
+        assert not half_run.path("R_status.txt").exists()
+    half_run.write("go")
+    assert other.wait().status == 1
+    assert ran(half_run) == [2]
+    assert not list(half_run.folder.glob("*_lock"))
+
+
+def test_rows_that_are_added_while_the_list_is_compared_refuse_the_resume(
+    half_run: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(half_run.folder)
+    options = RunOptions(task_file="Tasks", prefix="Q", resume_from=("P_status.txt",))
+    plan = Plan(options)
+    row = half_run.path("P_status.txt").read_bytes().splitlines(keepends=True)[0]
+    with half_run.path("P_status.txt").open("ab") as file:
+        file.write(row.replace(b"\t0\t1\t", b"\t2\t3\t", 1))
+    with pytest.raises(PrefixTaken, match="added rows"):
+        Run(plan)
+    assert not [path for path in half_run.folder.glob("*") if path.name.startswith("Q")]
+    assert not list(half_run.folder.glob("*_lock"))
+
+
+@pytest.mark.needs("mounts")
+def test_a_status_file_in_a_folder_that_we_may_only_read_is_resumed_from(half_run: Stage) -> None:
+    with frozen_folder(half_run.folder / "old") as old:
+        (old.path / "P_status.txt").write_bytes(half_run.path("P_status.txt").read_bytes())
+        old.freeze()
+        ended = half_run.run(run("-p", "Q", "-r", "old/P_status.txt", "Tasks"))
+        old.thaw()
+    assert ended.status == 1, ended.err
+    assert ran(half_run) == [2]
 
 
 def test_resume_may_have_other_slots(half_run: Stage) -> None:

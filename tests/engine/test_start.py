@@ -13,6 +13,7 @@ import pytest
 from overnight.driver.package import FAR_HALF, pack
 from overnight.formats.bootstrap import engine_command
 from overnight.model.outcome import Exited
+from tests.driver.record_kit import file_size_limit
 from tests.engine.kit import engine_file, started
 from tests.interpreters import find_interpreter
 
@@ -45,6 +46,12 @@ def test_a_file_that_cannot_be_written_is_not_left_half(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="taken"):
         pack(str(tmp_path / "taken"))
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_file_that_does_not_fit_is_not_left_half(tmp_path: Path) -> None:
+    with file_size_limit(100_000), pytest.raises(OSError, match="too large"):
+        pack(str(tmp_path / "file"))
+    assert not list(tmp_path.iterdir())
 
 
 def test_it_can_be_packed_from_a_package_that_lies_in_a_zip(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import os
 
+TAIL_SIZE = 256
+
 
 class AppendFile:
     """Bytes waiting for a file, and how far the file has them.
@@ -21,6 +23,7 @@ class AppendFile:
         path: Of the file; opened again there after a fault.
         durable_end: The file is durable up to this offset.
         written_end: The file system has taken everything up to this offset.
+        lost_size: Bytes that had been durable and were taken away by somebody.
     """
 
     def __init__(self, path: str, fd: int, end: int) -> None:
@@ -35,7 +38,9 @@ class AppendFile:
         self._fd = fd
         self.durable_end = end
         self.written_end = end
+        self.lost_size = 0
         self._kept = bytearray()  # from durable_end on
+        self._tail = b""  # what we last put before durable_end: nobody else's file has it there
 
     @property
     def fd(self) -> int:
@@ -62,6 +67,8 @@ class AppendFile:
         Raises:
             OSError: It did not take it all. What it took stays taken; call again.
         """
+        if self.written_end < self.end and os.fstat(self._fd).st_size < self.written_end:
+            raise OSError(f"{self.path} was cut")  # writing behind its end would leave a hole
         while self.written_end < self.end:
             start = self.written_end - self.durable_end
             self.written_end += os.pwrite(self._fd, self._kept[start:], self.written_end)
@@ -69,27 +76,34 @@ class AppendFile:
     def became_durable(self, end: int) -> None:
         """Everything before this offset has been flushed; it need not be kept."""
         if end > self.durable_end:
+            self._tail = bytes(self._kept[: end - self.durable_end][-TAIL_SIZE:])
             del self._kept[: end - self.durable_end]
             self.durable_end = end
 
     def reopen(self) -> None:
         """Open the file anew and take nothing behind ``durable_end`` for written.
 
-        A file that was removed is put back as it was.
+        A file that was removed is put back as it was. One that somebody has cut, or put there
+        in its place, is gone on with at its end: nothing of theirs is overwritten.
 
         Raises:
-            OSError: It cannot be opened, or is shorter than what was durable.
+            OSError: It cannot be opened.
         """
         try:
-            fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
             self._put_back()
-            fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         size = os.fstat(fd).st_size
-        if size < self.durable_end:
-            os.close(fd)
-            raise OSError(f"{self.path} has {size} bytes; {self.durable_end} had been flushed")
-        self._go_on_with(fd, self.durable_end)
+        tail_at = self.durable_end - len(self._tail)
+        if size >= self.durable_end and os.pread(fd, len(self._tail), tail_at) == self._tail:
+            self._go_on_with(fd, self.durable_end)
+            return
+        self.lost_size += self.durable_end
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            self._kept[:0] = b"\n"
+        self._tail = b""
+        self._go_on_with(fd, size)
 
     @property
     def is_displaced(self) -> bool:

@@ -187,6 +187,8 @@ class Driver:
             self.tell("error", record_fault_text(event.reason))
         elif type(event) is RecordMended:
             self.tell("warning", "the record can be written again: the run goes on")
+            if self._record.loss:
+                self.tell("error", rows_lost_text(self._record.loss))
 
     def _wait(self, now: float) -> None:
         timeout = 0.0 if self._events else self._timeout(now)
@@ -530,6 +532,15 @@ def record_fault_text(reason: str) -> str:
         "  kept:  reports of tasks stay with their engine; nothing new is started\n"
         "  do:    free space or bring the file system back, the run goes on by itself;"
         " nothing is lost if you end it now"
+    )
+
+
+def rows_lost_text(size: int) -> str:
+    """What a person is told when rows were taken out of the status file under the run."""
+    return (
+        f"the status file was cut or replaced by somebody: {size} bytes of its rows are gone\n"
+        "  kept:  the run goes on behind what is there; _tasks.jsonl has every attempt\n"
+        "  do:    a resume runs the tasks again whose rows are gone; put them back before it"
     )
 
 

@@ -82,7 +82,7 @@ def pack(path: str) -> None:
     fresh = f"{path}.{os.getpid()}"
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
-        with open(fd, "wb", buffering=0) as file:
+        with open(fd, "wb") as file:  # buffered: a short write is gone on with, or fails
             file.write(data)
         os.rename(fresh, path)
     except OSError:

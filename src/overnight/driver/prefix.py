@@ -43,28 +43,45 @@ def new_files(prefix: str, task_file: str) -> RunFiles:
     return RunFiles(path)
 
 
-def check_logfile(logfile: str | None, files: RunFiles, read: Sequence[str]) -> None:
-    """See that ``--logfile`` names no file of the run, and none that it reads: it is appended to.
+def check_names(
+    files: RunFiles, task_file: str, resume_from: Sequence[str], logfile: str | None
+) -> None:
+    """See that the run writes into none of the files that it reads.
 
     Args:
-        logfile: As the user named it; None where the log has its usual name.
         files: Of the run.
-        read: Its list and the status files it resumes from.
+        task_file: Its list.
+        resume_from: The status files it resumes from; one of them may be its own.
+        logfile: As the user named it, to be appended to; None where it has its usual name.
 
     Raises:
-        UsageError: It does; nothing was written.
+        UsageError: A file would be both; nothing was written.
     """
+    own = [files.tasks, files.utility_script, files.lock, files.engine_file, files.engines,
+           files.description]
     if logfile is None:
-        return
-    own = (files.status, files.tasks, files.utility_script, files.lock, files.engine_file,
-           files.engines, files.description)
-    path = os.path.realpath(logfile)
-    for other in map(os.path.realpath, (*own, *read)):
-        if path == other or _is_same_file(path, other):
+        own.append(files.driver_log)
+    elif other := _same(logfile, [*own, files.status, task_file, *resume_from]):
+        raise UsageError(
+            f"--logfile {logfile} would be written into {other}, which the run needs",
+            kept="nothing was started, the file is untouched", do="name another file",
+        )
+    for read in (task_file, *resume_from):
+        if other := _same(read, own if read in resume_from else [*own, files.status]):
             raise UsageError(
-                f"--logfile {logfile} would be written into {other}, which the run needs",
-                kept="nothing was started, the file is untouched", do="name another file",
+                f"the run would write its own {other.rpartition('_')[2]} into {read}, which it"
+                " reads", kept="nothing was started, the file is untouched",
+                do="choose another prefix with -p",
             )
+
+
+def _same(path: str, others: Sequence[str]) -> str:
+    """Which of these names is that file, or will be; empty if none."""
+    real = os.path.realpath(path)
+    for other in others:
+        if real == os.path.realpath(other) or _is_same_file(real, other):
+            return other
+    return ""
 
 
 def _is_same_file(path: str, other: str) -> bool:

@@ -49,6 +49,7 @@ class Record:
 
     Attributes:
         fault: Why nothing can be recorded at present; empty when all is well.
+        loss: Bytes of rows that were not there any more when a fault was mended.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Record:
         self._node = node
         self._pid = os.getpid()
         self.fault = ""
+        self.loss = 0
         self._number = 0  # entries given
         self._durable_number = 0  # of them, those the scheduler knows to be durable
         self._flushed_at = 0.0
@@ -204,6 +206,7 @@ class Record:
         if is_mended:
             self.fault = ""
             events.append(RecordMended())
+            self.loss, self._status.lost_size = self._status.lost_size, 0
         return events
 
     def _fail(self, reason: str, now: float) -> Event:

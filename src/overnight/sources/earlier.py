@@ -87,6 +87,10 @@ class Earlier:
         """Tasks of earlier runs that have a whole row that counts."""
         return len(self._by_id if self._by_text is None else self._by_text)
 
+    def sizes(self) -> list[tuple[str, int]]:
+        """The files, and how much of each was there when it was read."""
+        return [(file.path, file.size) for file in self._files]
+
     def check(self, items: Iterable[object]) -> None:
         """Compare a whole list before anything runs. 0.2 us a plain task that is as it was.
 
@@ -360,6 +364,7 @@ class _StatusFile:
 
     Attributes:
         path: As the user named it.
+        size: When it was opened.
         is_known: Whether a row or a header has been seen in it.
         unfinished: What stands behind the last LF; known when ``lines`` has come to its end.
     """
@@ -376,7 +381,7 @@ class _StatusFile:
         except OSError as error:
             raise _unreadable(path, error) from error
         status = os.fstat(self._fd)
-        self._size = status.st_size
+        self.size = status.st_size
         if not stat.S_ISREG(status.st_mode):
             self.close()
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
@@ -494,7 +499,7 @@ class _StatusFile:
     def _read(self, at: int, length: int) -> bytes:
         """Bytes of the file as it was when it was opened."""
         try:
-            return os.pread(self._fd, min(length, max(0, self._size - at)), at)
+            return os.pread(self._fd, min(length, max(0, self.size - at)), at)
         except OSError as error:
             raise _unreadable(self.path, error) from error
 
