@@ -215,7 +215,7 @@ def test_trying_again_leaves_no_descriptor_behind(slow_folder):
 
 def cut(bench):
     os.truncate(bench.files.status, 10)
-    return b"    \t0\t1\t-1\n"
+    return b"    \t0\t1\t-" + b"\n"
 
 
 def emptied(bench):
