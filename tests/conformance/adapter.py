@@ -24,6 +24,8 @@ from overnight.formats.taskfile import Suspicion, TaskReader
 from overnight.model.report import SNIPPET_END, Leak
 from overnight.model.task import Barrier, DoneBefore, PerEngine, Task
 from overnight.sources.earlier import Earlier
+from overnight.sources.listfile import ListFile
+from overnight.sources.resumed import Resumed
 
 __all__ = [
     "arithmetic", "expand_nodelist", "grammar", "parse_nvidia_smi", "per_node_counts",
@@ -86,7 +88,7 @@ def resume(fact: Fact) -> Fact:
         for path, text in zip(paths, fact["status"], strict=True):
             path.write_bytes(_bytes(text))
         try:
-            return {"tasks": list(_judged(fact, [str(path) for path in paths]))}
+            return {"tasks": list(_judged(fact, Path(folder, "Tasks"), list(map(str, paths))))}
         except ResumeRefused:
             return {"mismatch": True}
 
@@ -130,20 +132,31 @@ def _item(item: Task | Barrier | PerEngine | DoneBefore) -> list[Any]:
     return ["P", "START" if item.at_start else "STOP", item.number, item.line, _text(item.command)]
 
 
-def _judged(fact: Fact, paths: list[str]) -> Iterator[list[Any]]:
+def _judged(fact: Fact, tasks: Path, paths: list[str]) -> Iterator[list[Any]]:
     # The facts say what rows mean; refusing a file without any is the command's decision.
     earlier = Earlier(
         paths, retry=fact["retry"], force=fact["force"], refuses_foreign=False
     )
-    lines = _bytes(fact["file"]).split(b"\n")
-    earlier.check(TaskReader().read_lines(lines))
-    for item in TaskReader().read_lines(lines):
-        if isinstance(item, Barrier):
-            yield [item.id, "C" if item.checks else "B", None]
-        if isinstance(item, Task):
-            judged = earlier.judge(item)
-            done = judged.rows[:-1] if isinstance(judged, DoneBefore) else None
-            yield [item.id, "N" if done is None else "S", None if done is None else _text(done)]
+    tasks.write_bytes(_bytes(fact["file"]))
+    source = ListFile(str(tasks), is_lenient=True, warn=lambda _: None)
+    earlier.check(TaskReader().read_blocks(source.blocks()))
+    resumed = Resumed(source, earlier)
+    is_over = False
+    while not is_over:
+        items, is_over = resumed.read(1_000)
+        for item in items:
+            yield from _judged_item(item)
+    resumed.close()
+
+
+def _judged_item(item: Task | Barrier | PerEngine | DoneBefore) -> Iterator[list[Any]]:
+    if isinstance(item, Barrier):
+        yield [item.id, "C" if item.checks else "B", None]
+    elif isinstance(item, Task):
+        yield [item.id, "N", None]
+    elif isinstance(item, DoneBefore):
+        for id, row in enumerate(item.rows.split(b"\n")[:-1], item.id):
+            yield [id, "S", _text(row)]
 
 
 def _slurm_job(env: dict[str, str]) -> SlurmJob:

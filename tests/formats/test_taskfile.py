@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def read(text: bytes) -> list[Read]:
-    return list(TaskReader().read_lines(text.split(b"\n")))
+    reader = TaskReader()
+    return [each for line in text.split(b"\n") for each in reader.read_line(line)]
 
 
 def items(text: bytes) -> list[Read]:
@@ -209,7 +210,8 @@ def test_what_is_read_as_it_looks_is_not_suspected(line: bytes) -> None:
 
 def test_unknown_directives_are_counted() -> None:
     reader = TaskReader()
-    list(reader.read_lines([b"#DISBATCH X", b" #DISBATCH X", b"#DISBATCHX", b"#DISBATCH  Y"]))
+    for line in (b"#DISBATCH X", b" #DISBATCH X", b"#DISBATCHX", b"#DISBATCH  Y"):
+        reader.read_line(line)
     assert reader.unknown == 2
 
 

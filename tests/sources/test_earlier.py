@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from overnight.driver.record import _go_on
 from overnight.errors import ResumeRefused
 from overnight.formats.statusfile import HEADER, TORN, parse_row, task_row
 from overnight.formats.taskfile import TaskReader
 from overnight.model.outcome import Cancelled, Exited
 from overnight.model.report import Report
 from overnight.model.task import NO_REPEAT, DoneBefore, PlainTasks, Task
-from overnight.sources.earlier import MOST_ROW_BYTES, Earlier, closing_bytes
+from overnight.sources.earlier import MOST_ROW_BYTES, Earlier
 
 Write = Callable[..., str]
 
@@ -316,17 +317,16 @@ def test_a_file_cut_at_every_byte_then_closed_and_gone_on_in_knows_every_row(
         Path(path).write_bytes(whole[:cut])
         for _ in range(2):
             earlier = Earlier([path], own=path)
-            written = closing_bytes(path)
+            status = _go_on(path)
+            before = status.end
             for each in tasks:
                 judged = earlier.judge(each)
-                if isinstance(judged, Task):
-                    written += row(each.id, each.command)
-                else:
-                    written += judged.rows
+                is_left = isinstance(judged, Task)
+                status.append(row(each.id, each.command) if is_left else judged.rows)
             earlier.close()
-            with open(path, "ab") as file:
-                file.write(written)
-        assert written == b""  # the second time all is known
+            status.write()
+            status.close()
+        assert status.end == before == Path(path).stat().st_size  # the second time all is known
         rows = [parse_row(line) for line in Path(path).read_bytes().splitlines(keepends=True)]
         assert sorted(each.id for each in rows if each is not None) == [0, 1, 2]
 
@@ -335,10 +335,17 @@ def test_a_file_cut_at_every_byte_then_closed_and_gone_on_in_knows_every_row(
 def test_what_closes_a_file_is_found_however_long_its_last_line_is(
     write: Write, length: int
 ) -> None:
-    assert closing_bytes(write(row(0))) == b""
-    assert closing_bytes(write(row(0), b"x" * length)) == (b"\n" if length else b"")
-    assert closing_bytes(write(row(0), row(1, b"x" * length)[:-1])) == TORN + b"\n"
-    assert closing_bytes(write(b"x" * length)) == (b"\n" if length else b"")
+    def closed(*lines: bytes) -> bytes:
+        path = write(*lines)
+        status = _go_on(path)
+        status.write()
+        status.close()
+        return Path(path).read_bytes().removeprefix(b"".join(lines))
+
+    assert closed(row(0)) == b""
+    assert closed(row(0), b"x" * length) == (b"\n" if length else b"")
+    assert closed(row(0), row(1, b"x" * length)[:-1]) == TORN + b"\n"
+    assert closed(b"x" * length) == (b"\n" if length else b"")
 
 
 # ------------------------------------------------------------------ what cannot be read

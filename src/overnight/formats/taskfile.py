@@ -156,27 +156,6 @@ class TaskReader:
             return (self._task(pieces[0], line),)
         return _joined(self._read_pieces(pieces))
 
-    def read_lines(self, lines: Iterable[bytes]) -> Iterator[Read]:
-        """Give what one line after the other makes.
-
-        A line is read when what the one before made has been taken.
-
-        Args:
-            lines: Physical lines without their LF.
-        """
-        for text in lines:
-            # Nearly every line is a task: half a microsecond.
-            if text and text[0] > _LAST_SPECIAL and b"\r" not in text and self.line:
-                self.line = line = self.line + 1
-                task_id = self.next_id
-                self.next_id = task_id + 1
-                self._at_head = False
-                if self._wrapped:
-                    text = self._prefix + text + self._suffix
-                yield Task(task_id, line, NO_REPEAT, text)
-            else:
-                yield from self.read_line(text)
-
     def read_blocks(self, blocks: Iterable[Sequence[bytes]]) -> Iterator[Read | PlainTasks]:
         """Give what blocks of lines make, plain tasks together: the fast way through a file.
 

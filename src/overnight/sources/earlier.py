@@ -511,19 +511,6 @@ class _StatusFile:
                     return
 
 
-def closing_bytes(path: str) -> bytes:
-    """What must be appended to a status file before its next row (``statusfile.closing``)."""
-    with open(path, "rb") as file:
-        end = file.seek(0, os.SEEK_END)
-        unfinished = b""
-        while end and b"\n" not in unfinished:
-            begin = max(0, end - _WINDOW)
-            file.seek(begin)
-            unfinished = file.read(end - begin) + unfinished
-            end = begin
-    return statusfile.closing(unfinished[unfinished.rfind(b"\n") + 1 :])
-
-
 def _is_torn(line: bytes) -> bool:
     return line.endswith(statusfile.TORN)
 
