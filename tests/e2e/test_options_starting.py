@@ -125,6 +125,15 @@ DISBATCH_STREAM_INDEX_ZP=000005 DISBATCH_REPEAT_INDEX=8 DISBATCH_REPEAT_INDEX_ZP
     assert new_files(stage, "Tasks") == set()
 
 
+def test_a_dry_run_of_a_resume_shows_what_was_done_too(stage: Stage) -> None:
+    stage.write("Tasks", "# head", *["true"] * 5, "false", "true")
+    stage.run(run("-q", "-p", "P", "Tasks"))
+    out = ends(stage, run("--dry-run", "-R", "-r", "P_status.txt", "-p", "Q", "Tasks")).out
+    done = [f"task {id}, line {id + 2}: done before, exit code 0" for id in (0, 1, 2, 3, 4, 6)]
+    assert [line for line in out.splitlines() if "done before" in line] == done
+    assert "task 5, line 7\n" in out
+
+
 def test_a_dry_run_refuses_what_a_run_would_refuse(stage: Stage) -> None:
     stage.write("Tasks", "true", "#DISBATCH BARIER")
     ended = ends(stage, run("--dry-run", "Tasks"), status=1)

@@ -62,16 +62,13 @@ DISBATCH_STREAM_INDEX_ZP=000007 DISBATCH_REPEAT_INDEX=-1 DISBATCH_REPEAT_INDEX_Z
         name = "at the start of each engine" if item.at_start else "at the end of each engine"
         return f"{name}, line {item.line}\n  {command_text(item.command)}\n"
     if isinstance(item, DoneBefore):
-        return f"{_done_headline(item)}: done before, exit code {item.code}\n"
+        return "".join(
+            f"task {item.id + at}, line {item.line + at}: done before, exit code {item.code}\n"
+            for at in range(item.count)
+        )
     variables = attempt_variables(Attempt(item, 1))[:-1]
     shown = " ".join(shell_word(variable.decode()) for variable in variables)
     return f"{_headline(item)}\n  {shown}\n  {command_text(item.command)}\n"
-
-
-def _done_headline(done: DoneBefore) -> str:
-    if done.count == 1:
-        return f"task {done.id}, line {done.line}"
-    return f"tasks {done.id} to {done.id + done.count - 1}, from line {done.line} on"
 
 
 def _headline(task: Task) -> str:

@@ -155,7 +155,7 @@ class DoneBefore:
 
     Attributes:
         id: Of the first of them; the others have the ids that follow.
-        line: Of the first of them.
+        line: Of the first of them; of several each stands in a line of its own.
         count: How many there are, at least one.
         code: Exit code of the old row of each.
         rows: What is to be written for them (rows with the S flag, each with its newline);
