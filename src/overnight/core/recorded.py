@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     Key = tuple[int, int, str]
     Commands = Mapping[tuple[bool, int], PerEngine]
 
+TICK_S = 0.1
+"""Starts of processes are known to about a hundredth of a second."""
+
 
 class Recorded:
     """Rows that stand already, and the list's per-engine commands for rows still to be written."""
@@ -51,9 +54,13 @@ class Recorded:
         return None if times is None else times[0]
 
     def is_released(self, task_id: int, started_at: float) -> bool:
-        """Whether a process of a task, started then, was let go when the task had ended."""
+        """Whether a process of a task, started then, was let go when the task had ended.
+
+        One that seems to be older than the execution with that row is of another execution,
+        and a clock was set back in between.
+        """
         times = self._row_times.get(task_id)
-        return times is not None and started_at <= times[1]
+        return times is not None and times[0] - TICK_S <= started_at <= times[1]
 
     def has_command(self, report: Report) -> bool:
         """Whether this execution of a per-engine command has a row."""
