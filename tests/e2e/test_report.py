@@ -150,6 +150,34 @@ def test_what_cannot_be_done_is_said_without_a_traceback(
     assert "Traceback" not in told.stderr
 
 
+@pytest.mark.parametrize("option", ["--svg", "--html", "--png"])
+@pytest.mark.parametrize("name", ["other_status.txt", OLD, "Tasks"])
+def test_a_picture_never_takes_the_place_of_a_record_or_a_list(
+    old_run: Path, option: str, name: str
+) -> None:
+    (old_run / "Tasks").write_text("sleep 1\n")
+    (old_run / "other_status.txt").write_text(FROM_DISBATCH)
+    before = {path.name: path.read_bytes() for path in old_run.iterdir()}
+    told = overnight_report(old_run, OLD, option, name)
+    assert told.returncode == 1
+    assert told.stderr.startswith(f"{name}: this file is no ")
+    assert "  kept:  it is untouched" in told.stderr
+    assert told.stdout == ""
+    assert {path.name: path.read_bytes() for path in old_run.iterdir()} == before
+
+
+def test_pictures_of_an_earlier_report_are_replaced_each_by_its_kind(old_run: Path) -> None:
+    pytest.importorskip("PIL", reason="missing: pillow")
+    pictures = ("--svg", "run.svg", "--png", "run.png", "--html", "run.html")
+    for _ in range(2):
+        told = overnight_report(old_run, OLD, *pictures)
+        assert (told.returncode, told.stderr) == (0, "")
+    for option, name in (("--svg", "run.html"), ("--html", "run.png"), ("--png", "run.svg")):
+        assert overnight_report(old_run, OLD, option, name).returncode == 1
+    assert overnight_report(old_run, OLD, "--svg", "one", "--html", "one").returncode == 2
+    assert not (old_run / "one").exists()
+
+
 def test_without_a_status_file_it_is_a_usage_error(tmp_path: Path) -> None:
     assert overnight_report(tmp_path).returncode == 2
 

@@ -68,4 +68,4 @@ def test_a_picture_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     pytest.importorskip("PIL", reason="missing: pillow")
     with pytest.raises(OvernightError) as refusal:
         write_png(scene(), str(tmp_path / "nowhere" / "run.png"))
-    assert refusal.value.what == "the picture cannot be written: No such file or directory"
+    assert refusal.value.what == "it cannot be written: No such file or directory"

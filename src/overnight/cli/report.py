@@ -11,7 +11,7 @@ from overnight.cli.go_on import GoOn, advice
 from overnight.core.summary import rerun_command, rerun_from_list, summary_facts, summary_text
 from overnight.core.summary.rerun import feed_command
 from overnight.core.summary.words import visible
-from overnight.errors import OvernightError, ResumeRefused
+from overnight.errors import ResumeRefused, UsageError
 from overnight.model.run import RunFiles, prefix_of_status
 
 TYPE_CHECKING = False
@@ -61,10 +61,7 @@ def report(options: argparse.Namespace) -> int:
     from overnight.watch.history import read_history
 
     gc.disable()
-    if options.png:
-        from overnight.watch.png import check_pillow
-
-        check_pillow(options.png)
+    _check_pictures(options)
     history = read_history(options.status_files)
     summary = history.summary()
     description = _description(options.status_files)
@@ -135,14 +132,15 @@ def _draw(
     options: argparse.Namespace, history: History, summary: Summary, rerun: str
 ) -> None:
     from overnight.watch.picture import draw
+    from overnight.watch.picture_file import HTML, SVG, write_picture
 
     scene = draw(history, summary, _title(options.status_files))
     if options.svg:
         from overnight.watch.svg import svg_text
 
-        _write(options.svg, svg_text(scene))
+        write_picture(options.svg, SVG, _encoded(svg_text(scene)))
     if options.html:
-        _write(options.html, _page(scene, history, summary, rerun))
+        write_picture(options.html, HTML, _encoded(_page(scene, history, summary, rerun)))
     if options.png:
         from overnight.watch.png import write_png
 
@@ -155,14 +153,27 @@ def _page(scene: Scene, history: History, summary: Summary, rerun: str) -> str:
     return page_text(scene, summary, rerun, history.notes, clock)
 
 
-def _write(path: str, text: str) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise OvernightError(
-            f"it cannot be written: {error.strerror}", where=path, kept="no record was touched"
-        ) from error
+def _check_pictures(options: argparse.Namespace) -> None:
+    """Make sure, before anything is read, that the pictures asked for can be written."""
+    wanted = [path for path in (options.svg, options.html, options.png) if path]
+    if not wanted:
+        return
+    from overnight.watch.picture_file import HTML, PNG, SVG, check_picture_file
+
+    if len(set(map(os.path.realpath, wanted))) < len(wanted):
+        raise UsageError("two pictures of different kinds would be one file", where=wanted[0],
+                         kept="no picture was written", do="give each a name of its own")
+    for path, kind in ((options.svg, SVG), (options.html, HTML), (options.png, PNG)):
+        if path:
+            check_picture_file(path, kind)
+    if options.png:
+        from overnight.watch.png import check_pillow
+
+        check_pillow(options.png)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8")
 
 
 def _title(status_files: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from overnight.core.estimate import duration_text
 from overnight.core.summary import headline
 from overnight.core.summary.text import measures, where_text
 from overnight.core.summary.words import memory_text, visible
+from overnight.watch.picture_file import MADE_BY
 from overnight.watch.svg import svg_text
 
 TYPE_CHECKING = False
@@ -65,7 +66,7 @@ def page_text(
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en">',
-        '<head><meta charset="utf-8">',
+        f'<head><meta charset="utf-8"><meta name="generator" content="{MADE_BY}">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         '<meta name="viewport" content="width=device-width">',
         f"<title>{_text(scene.title)}: {_text(headline(summary))}</title>",

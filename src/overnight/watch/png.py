@@ -5,6 +5,7 @@ from __future__ import annotations
 from overnight.core.summary.words import visible
 from overnight.errors import OvernightError
 from overnight.watch.palette import COLOURS, DASHED, SIZES, colour_key
+from overnight.watch.picture_file import MADE_BY, PNG, write_picture
 from overnight.watch.scene import Box, Boxes, Rule
 
 TYPE_CHECKING = False
@@ -40,10 +41,17 @@ def write_png(scene: Scene, path: str) -> None:
     """Write the scene, on light ground.
 
     Raises:
-        OvernightError: Pillow is not installed, or the file cannot be written.
+        OvernightError: Pillow is not installed, something else lies there, or the file cannot
+            be written.
     """
     check_pillow(path)
-    from PIL import Image, ImageDraw
+    write_picture(path, PNG, _png(scene))
+
+
+def _png(scene: Scene) -> bytes:
+    from io import BytesIO
+
+    from PIL import Image, ImageDraw, PngImagePlugin
 
     size = round(scene.width * SCALE), round(scene.height * SCALE)
     image = Image.new("RGB", size, COLOURS["ground"][0])
@@ -51,12 +59,11 @@ def write_png(scene: Scene, path: str) -> None:
     for panel in scene.panels:
         for shape in panel.shapes:
             canvas.draw(shape)
-    try:
-        image.save(path, "PNG")
-    except OSError as error:
-        raise OvernightError(
-            f"the picture cannot be written: {error.strerror or error}", where=path
-        ) from error
+    mark = PngImagePlugin.PngInfo()
+    mark.add_text("Software", MADE_BY)
+    data = BytesIO()
+    image.save(data, "PNG", pnginfo=mark)
+    return data.getvalue()
 
 
 class _Canvas:

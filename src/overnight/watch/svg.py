@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from overnight.core.summary.words import visible
 from overnight.watch.palette import COLOURS, DASHED, SIZES
+from overnight.watch.picture_file import MADE_BY
 from overnight.watch.scene import Box, Boxes, Label, Rule
 
 TYPE_CHECKING = False
@@ -21,9 +22,9 @@ def svg_text(scene: Scene) -> str:
     """The scene as one ``svg`` element."""
     size = f"{_number(scene.width)} {_number(scene.height)}"
     return "\n".join((
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" '
-        f'class="run" font-family="system-ui, -apple-system, Segoe UI, Helvetica, Arial, '
-        'sans-serif">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" data-source="{MADE_BY}" viewBox="0 0 {size}" '
+        'role="img" class="run" '
+        'font-family="system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif">',
         f"<title>{_text(scene.title)}</title>",
         f"<desc>{_text(scene.description)}</desc>",
         f"<style>{style_sheet()}</style>",
