@@ -18,6 +18,7 @@ from overnight.core.scheduler import Scheduler
 from overnight.core.verdict import NO_RECORD
 from overnight.driver.describe import Description, read_description
 from overnight.driver.fresh import made_or_removed, write_script
+from overnight.driver.list_head import refuse_what_is_no_list
 from overnight.driver.lock import PrefixLock, is_gone, read_owner, refuse_owned
 from overnight.driver.loop import Driver
 from overnight.driver.output_folder import check_output_folder
@@ -96,11 +97,13 @@ class Plan:
         path = self.options.task_file
         is_lenient = self.options.directives == "lenient"
         if path == "-":
+            refuse_what_is_no_list("standard input", STDIN)
             return Stream(STDIN, "standard input", is_lenient=is_lenient, warn=self._warn)
         try:
             if self._is_stream and self.options.shuffle is None:
                 return open_stream(path or "", is_lenient=is_lenient, warn=self._warn)
             source = ListFile(path or "", is_lenient=is_lenient, warn=self._warn)
+            refuse_what_is_no_list(path or "")
         except OSError as error:
             raise UsageError(f"can't open {path!r}: {error.strerror}",
                              kept="nothing was started") from error
