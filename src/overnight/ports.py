@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
         @property
         def total(self) -> int | None:
-            """Tasks and barriers in all, where that is known beforehand."""
+            """Tasks in all, those done before included, where that is known beforehand."""
 
         def fileno(self) -> int | None:
             """A descriptor to wait on when ``read`` gave nothing; None: ask again in a while."""

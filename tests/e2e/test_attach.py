@@ -56,6 +56,20 @@ def test_a_run_that_was_stopped_is_told_with_the_tasks_it_cut_off(stage: Stage) 
     assert "resume -R" not in ended.out, "a task that was cut off has not failed"
 
 
+def test_a_barrier_is_no_task_that_is_left(stage: Stage) -> None:
+    stage.write("Tasks", "true", "#DISBATCH BARRIER", LINGERS, "#DISBATCH BARRIER", "true")
+    live = stage.start(run("-j", "1", "-p", "P", "Tasks"))
+    stage.appears("began")
+    stage.has_rows("P", 2)
+    watcher = watching(stage, "P")
+    watcher.says("1 of 3 tasks")
+    live.says("1 of 3 tasks")
+    live.signal(signal.SIGKILL)
+    live.wait()
+    assert watcher.wait().out.startswith("The driver was killed: 1 done, 0 failed, 2 left.\n")
+    assert stage.run(overnight("report", "P_status.txt")).out.startswith("3 tasks: 1 done, 2 ")
+
+
 def test_a_check_that_ended_the_run_is_told_with_the_one_command_that_helps(stage: Stage) -> None:
     stage.write("Tasks", "false", "#DISBATCH BARRIER CHECK", "true")
     ends(stage, run("-q", "-p", "P", "Tasks"), status=1)

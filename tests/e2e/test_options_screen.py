@@ -50,7 +50,7 @@ def test_json_has_an_object_for_each_event_and_the_summary_last(stage: Stage) ->
         "finished",
     ]
     first, last = told[0], told[-1]
-    assert (first["prefix"], first["total"], first["slots"]) == (str(stage.path("P")), 3, 1)
+    assert (first["prefix"], first["total"], first["slots"]) == (str(stage.path("P")), 2, 1)
     assert (last["done"], last["failed"], last["ending"]) == (1, 1, "complete")
     assert last["rerun"] == f"overnight resume -R {stage.path('P')}"
     assert last["status_file"] == str(stage.path("P_status.txt"))

@@ -253,3 +253,10 @@ def test_a_scan_counts_what_a_list_holds_and_says_what_is_suspected() -> None:
     found = scan.feed(text[:30]) + scan.feed(text[30:]) + scan.finish()
     assert [suspicion.line for suspicion in found] == [6]
     assert (scan.items, scan.lines) == (100_000_003, 7)
+
+
+def test_a_scan_counts_tasks_apart_from_barriers() -> None:
+    scan = ListScan()
+    scan.feed(b"a\n#DISBATCH BARRIER\n#DISBATCH REPEAT 3 b\n#DISBATCH BARRIER CHECK\nc\n")
+    scan.finish()
+    assert (scan.items, scan.tasks) == (7, 5)

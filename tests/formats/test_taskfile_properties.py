@@ -57,6 +57,7 @@ def test_a_scan_agrees_with_the_reader_wherever_the_list_is_cut(
     made = read(text)
     assert found == [each for each in made if isinstance(each, Suspicion)]
     assert scan.items == sum(isinstance(each, Task | Barrier) for each in made)
+    assert scan.tasks == sum(isinstance(each, Task) for each in made)
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 1_000), max_size=3))

@@ -106,10 +106,10 @@ def test_a_stream_has_no_total_and_no_end_in_sight(watched):
     assert (progress.total, progress.range_text) == (None, "")
 
 
-def test_barriers_that_were_met_are_no_tasks():
+def test_barriers_that_were_met_change_no_count():
     watched = Watched(total=10)
     watched.observer.recorded([barrier_met(3)])
-    assert watched.observer.progress(watched.now).total == 9
+    assert watched.observer.progress(watched.now).total == 10
 
 
 def test_running_is_what_is_in_slots_and_not_what_waits_behind_them(watched):

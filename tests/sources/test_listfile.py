@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import overnight
 from overnight.errors import ListRefused, UsageError
 from overnight.formats.taskfile import SHOWN_FINDINGS
-from overnight.model.task import Barrier, Task
+from overnight.model.task import Task
 from overnight.sources.lines import KEPT_WHEN_BEGUN
 from overnight.sources.listfile import BLOCK, BLOCKS_AHEAD, ListFile
 from tests.sources.kit import LINES, ODD_LINES, items_of, lists, read_all
@@ -47,7 +47,7 @@ def test_a_list_gives_what_its_lines_mean(tmp_path_factory, data, count):
     items = read_all(source, count)
     source.close()
     assert items == items_of(data)
-    assert source.total == sum(isinstance(item, (Task, Barrier)) for item in items)
+    assert source.total == sum(isinstance(item, Task) for item in items)
 
 
 @given(lists([*LINES, *ODD_LINES]), st.integers(1, 7), st.lists(st.integers(0, 5), max_size=30))

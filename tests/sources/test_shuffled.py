@@ -102,7 +102,7 @@ def test_the_total_is_that_of_the_list(path):
     path.write_bytes(b"a\n#DISBATCH BARRIER\nb\n")
     source = ListFile(str(path), is_lenient=False, warn=print)
     source.scan()
-    assert Shuffled(source, 1, is_lenient=False, warn=print).total == 3
+    assert Shuffled(source, 1, is_lenient=False, warn=print).total == 2
 
 
 # -- refusing -----------------------------------------------------------------------------

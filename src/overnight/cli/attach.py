@@ -115,7 +115,7 @@ class Follower:
         """Tasks without a fate that lasts, or None where the list's length is not known."""
         if self._total is None:
             return None
-        return max(0, self._total - sum(self.counts[FAILED_BEFORE:]))
+        return max(0, self._total - sum(self.counts[FAILED_BEFORE:BARRIER]))
 
     def progress(self) -> Progress:
         """How far the run is; its slots are the driver's own knowledge."""
@@ -123,9 +123,9 @@ class Follower:
         now = time.time()
         done, failed = counts[DONE], counts[FAILED_NOW] + counts[CUT_OFF]
         rate = (done + failed) / max(now - self._started_at, 0.001)
-        total = None if self._total is None else self._total - counts[BARRIER]
-        return Progress(total, done, failed, counts[DONE_BEFORE] + counts[FAILED_BEFORE], None,
-                        self._started_at, now, rate, 0, None, self._last_failure)
+        before = counts[DONE_BEFORE] + counts[FAILED_BEFORE]
+        return Progress(self._total, done, failed, before, None, self._started_at,
+                        now, rate, 0, None, self._last_failure)
 
 
 def _fate(row: OldRow) -> int:

@@ -65,7 +65,7 @@ def report(options: argparse.Namespace) -> int:
     history = read_history(options.status_files)
     summary = history.summary()
     description = _description(options.status_files)
-    summary.left = _left(history, summary, description)
+    summary.left = _left(summary, description)
     rerun = _rerun(options.status_files, description)
     if options.svg or options.png or options.html:
         _draw(options, history, summary, rerun)
@@ -110,12 +110,11 @@ def _description(status_files: Sequence[str]) -> Description | None:
         return None
 
 
-def _left(history: History, summary: Summary, description: Description | None) -> int | None:
+def _left(summary: Summary, description: Description | None) -> int | None:
     """Tasks of the list that no row tells of; None where its length is not known."""
     if description is None or description.total is None:
         return None
-    barriers = {met.barrier.id for met in history.barriers}
-    return max(0, description.total - len(barriers) - summary.settled)
+    return max(0, description.total - summary.settled)
 
 
 def _rerun(status_files: Sequence[str], description: Description | None) -> str:

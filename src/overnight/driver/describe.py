@@ -26,7 +26,7 @@ class Description:
         options: As the user gave them, the list's path made absolute.
         cwd: Directory the tasks run in.
         generation: Of the last driver that had this prefix, from 1.
-        total: Tasks and barriers in the list, or None.
+        total: Tasks in the list, or None.
         started_at: Of the last driver, Unix seconds.
         ending: How that driver's run ended, a constant of ``core.verdict``; None while it
             goes on, and where its driver was killed.

@@ -106,6 +106,7 @@ class TaskReader:
     Attributes:
         line: Physical lines (stream items) read so far.
         next_id: Id of the next task or barrier; so many were read.
+        barriers: So many of them were barriers.
         unknown: Directives that were not known, and so passed over.
         perengine_late: Whether a PERENGINE came after the first task.
     """
@@ -117,6 +118,7 @@ class TaskReader:
         "_stops",
         "_suffix",
         "_wrapped",
+        "barriers",
         "line",
         "next_id",
         "perengine_late",
@@ -126,6 +128,7 @@ class TaskReader:
     def __init__(self) -> None:
         self.line = 0
         self.next_id = 0
+        self.barriers = 0
         self.unknown = 0
         self.perengine_late = False
         self._prefix = b""
@@ -315,6 +318,7 @@ class TaskReader:
         key = after[1:] if after.startswith(b" ") else None
         item = Barrier(self.next_id, line, piece, key, checks)
         self.next_id += 1
+        self.barriers += 1
         if not _is_odd_barrier(checks, after):
             return (item,)
         reason = "is read as a BARRIER CHECK" if checks else "is read as a BARRIER without CHECK"
@@ -345,6 +349,11 @@ class ListScan:
     def items(self) -> int:
         """Tasks and barriers so far, those of a REPEAT each counted."""
         return self._reader.next_id
+
+    @property
+    def tasks(self) -> int:
+        """Tasks so far, those of a REPEAT each counted."""
+        return self._reader.next_id - self._reader.barriers
 
     @property
     def lines(self) -> int:

@@ -35,13 +35,12 @@ class ProgressObserver:
         Args:
             scheduler: Whose counts are shown.
             screen: Where; None only sums up.
-            total: Tasks and barriers in the list, once that is known.
+            total: Tasks in the list, once that is known.
         """
         self.summary = Summary()
         self._scheduler = scheduler
         self._screen = screen
         self._total = total
-        self._barriers_met = 0
         self._started_at: float | None = None
         self._shown_at = 0.0
         self._last_failure = ""
@@ -61,8 +60,6 @@ class ProgressObserver:
                 self.summary.skip(entry.done.code, entry.done.count)
             elif type(entry) is CommandEnded:
                 self.summary.add_per_engine(entry.command, entry.report, entry.node)
-            else:
-                self._barriers_met += 1
 
     def _task_ended(self, entry: TaskEnded) -> None:
         report = entry.report
@@ -106,9 +103,8 @@ class ProgressObserver:
         scheduler = self._scheduler
         counts = scheduler.counts
         running = sum(min(len(engine.held), engine.slots) for engine in scheduler.pool)
-        total = self._total()
         progress = Progress(
-            None if total is None else total - self._barriers_met, counts.done,
+            self._total(), counts.done,
             counts.failed + counts.cut, counts.skipped, running, self._started_at or now, now,
             self._rate(now, counts.done + counts.failed), scheduler.pool.slots,
             scheduler.barrier_line, self._last_failure, retry_count=len(scheduler.waiting),

@@ -33,7 +33,7 @@ class ListFile:
 
     Attributes:
         name: As the user gave it, for messages.
-        total: Tasks and barriers, once ``scan`` has seen the whole file.
+        total: Tasks, once ``scan`` has seen the whole file.
     """
 
     def __init__(self, path: str, *, is_lenient: bool, warn: Callable[[str], None]) -> None:
@@ -97,7 +97,7 @@ class ListFile:
             if self._has_begun:
                 refused.kept = KEPT_WHEN_BEGUN
             raise refused
-        self.total = look.scan.items if look.is_over else None
+        self.total = look.scan.tasks if look.is_over else None
 
     def fileno(self) -> None:
         """A file never makes one wait."""
