@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from overnight.cli.ending import all_done_text, closing_text, facts
+from overnight.cli.ending import all_done_text, closing_text, facts, tasks_without_row
 from overnight.cli.go_on import GoOn
 from overnight.core import verdict as v
 from overnight.core.summary import Summary
@@ -59,7 +59,7 @@ def test_a_run_with_tasks_left_names_the_command_that_goes_on(made):
 def test_a_run_with_tasks_left_and_failures_names_both_commands():
     said = text(Verdict(v.STOPPED, True, True), summary(0, 3))
     assert f"\n  {REST}\n" in said
-    assert said.endswith(f"\n  {RETRY}")
+    assert f"\n  {RETRY}\n\n2 tasks: " in said
 
 
 def test_a_check_is_passed_only_when_the_failed_ones_are_run_again():
@@ -87,6 +87,21 @@ def test_every_ending_but_a_whole_run_has_its_words(ending):
 def test_what_was_found_in_a_list_is_not_said_twice():
     error = ListRefused("Tasks, line 3: ...\nTasks, line 9: ...")
     assert "line 3" not in text(Verdict(v.REFUSED, False, True, error.what, error=error))
+
+
+@pytest.mark.parametrize(
+    ("total", "left", "without_row"),
+    [(None, True, None), (None, False, 0), (5, True, 3), (5, False, 0), (1, True, 0)],
+)
+def test_what_has_no_row_is_counted_where_the_list_is_known(total, left, without_row):
+    verdict = Verdict(v.STOPPED, True, left)
+    assert tasks_without_row(total, summary(0, 3), verdict) == without_row
+
+
+def test_the_rarer_causes_come_with_the_command_that_tells_them():
+    said = text(Verdict(v.COMPLETE, True, False), summary(*range(1, 31)))
+    assert "\n    overnight report '/data/my run_status.txt'\n" in said
+    assert said.endswith("\n\n30 tasks: 0 done, 30 failed")
 
 
 def test_a_resume_that_found_nothing_to_do_says_so():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from overnight.core.summary import Summary, summary_text
+import pytest
+
+from overnight.core.summary import Summary, ends_with_counts, headline, summary_facts, summary_text
 from overnight.core.summary.text import CAUSES_TOLD
 from overnight.model.outcome import Cancelled, Exited, Signalled, TimedOut
 from tests.watch.kit import report, task
@@ -92,8 +94,27 @@ def test_a_run_of_nothing_is_told_in_one_line() -> None:
 
 def test_what_was_not_run_is_said() -> None:
     summary = Summary()
-    summary.left = 40
-    assert summary_text(summary) == "40 tasks: 0 done, 40 not run\n"
+    summary.without_row = 40
+    assert summary_text(summary) == "40 tasks: 0 done, 40 left\n"
+
+
+def test_what_was_cut_off_is_left_where_the_length_of_the_list_is_known() -> None:
+    summary = a_night()
+    assert summary.left is None
+    summary.without_row = 40
+    assert headline(summary) == (
+        "1,292 tasks: 995 done, 6 failed, 250 done before, 41 left (1 of them cut off)"
+    )
+    assert summary_facts(summary)["left"] == 41
+
+
+@pytest.mark.parametrize(("lines", "is_said"), [(15, False), (16, True)])
+def test_the_counts_of_a_long_text_stand_at_its_end_too(lines: int, is_said: bool) -> None:
+    summary = Summary()
+    summary.without_row = 3
+    text = "\n".join([headline(summary), *["more"] * (lines - 1)])
+    said = ends_with_counts(text + "\n", summary)
+    assert said == (f"{text}\n\n3 tasks: 0 done, 3 left" if is_said else text)
 
 
 def test_the_rerun_command_is_never_cut() -> None:
@@ -107,9 +128,19 @@ def test_many_causes_are_told_in_short() -> None:
     summary = Summary()
     for code in range(1, 31):
         summary.add(task(code), report(code, Exited(code)), "n1")
-    text = summary_text(summary)
+    text = summary_text(summary, report="overnight report P_status.txt")
     assert text.count(" x exit code ") == CAUSES_TOLD
-    assert f"  18 x of {30 - CAUSES_TOLD} rarer causes\n" in text
+    assert f"  18 x of {30 - CAUSES_TOLD} rarer causes, told by\n" in text
+    assert text.endswith("\n    overnight report P_status.txt\n")
+
+
+def test_a_report_tells_all_of_them() -> None:
+    summary = Summary()
+    for code in range(1, 31):
+        summary.add(task(code), report(code, Exited(code)), "n1")
+    text = summary_text(summary)
+    assert text.count(" x exit code ") == 30
+    assert "rarer" not in text
 
 
 def test_colour_is_used_only_when_asked_for() -> None:

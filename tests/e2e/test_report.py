@@ -75,6 +75,8 @@ Run the failed ones again
 
 note: Fits_disBatch_231114221320_007_tasks.jsonl is not there: no slots, memory,
       CPU time and retries
+
+3 tasks: 1 done, 2 failed
 """
 
 
@@ -199,7 +201,7 @@ def test_tasks_without_a_row_are_counted_and_the_command_that_runs_them_named(
     stage.write("Tasks", "true", "#DISBATCH BARRIER", "false", "true", "true")
     stage.run(run("-q", "-j", "1", "-C", "2", "-p", "P", "Tasks"))
     told = stage.run(overnight("report", "P_status.txt"))
-    assert told.out.startswith("4 tasks: 1 done, 1 failed, 2 not run\n")
+    assert told.out.startswith("4 tasks: 1 done, 1 failed, 2 left\n")
     assert "Tasks are left. Go on with:\n  overnight resume P\n" in told.out
     assert told.out.count("overnight resume -R P\n") == 1
 

@@ -11,6 +11,7 @@ from overnight.cli.ending import WORDS
 from overnight.cli.exit_status import FAILED, OK, TASKS_LEFT
 from overnight.cli.go_on import GoOn, advice
 from overnight.cli.resume import find_run
+from overnight.core.summary import left_words
 from overnight.core.verdict import COMPLETE
 from overnight.driver.describe import read_description
 from overnight.driver.lock import is_gone, read_owner
@@ -202,6 +203,5 @@ class End:
         ]
         if self._has_tasks_left:
             left = "an unknown number" if self._left is None else f"{self._left:,}"
-            cut = f" ({counts[CUT_OFF]:,} of them cut off)" if counts[CUT_OFF] else ""
-            parts.append(f"{left} left{cut}")
+            parts.append(f"{left} {left_words(counts[CUT_OFF])}")
         return ", ".join(parts)

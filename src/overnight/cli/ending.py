@@ -6,7 +6,7 @@ import time
 
 from overnight.cli.go_on import GoOn, advice
 from overnight.core import verdict as v
-from overnight.core.summary import summary_facts, summary_text
+from overnight.core.summary import ends_with_counts, summary_facts, summary_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def closing_text(
     """
     parts = []
     if summary is not None:
-        parts.append(summary_text(summary, "", _clock, colour=colour).rstrip("\n"))
+        text = summary_text(summary, "", _clock, colour=colour, report=go_on.report)
+        parts.append(text.rstrip("\n"))
     if verdict.ending != v.COMPLETE:
         # What was found in a list has been said already, at its length.
         reason = f": {verdict.reason}" if verdict.reason and verdict.error is None else ""
@@ -50,7 +51,15 @@ def closing_text(
         if summary is not None and verdict.ending == v.COMPLETE:
             parts.append("")
         parts.append(text)
-    return "\n".join(parts)
+    said = "\n".join(parts)
+    return said if summary is None else ends_with_counts(said, summary)
+
+
+def tasks_without_row(total: int | None, summary: Summary, verdict: Verdict) -> int | None:
+    """Tasks of the list that were not run, now or before; None where its length is not known."""
+    if not verdict.has_tasks_left:
+        return 0
+    return None if total is None else max(0, total - summary.settled)
 
 
 def _has_failed_tasks(summary: Summary | None, verdict: Verdict) -> bool:

@@ -17,9 +17,10 @@ class GoOn:
         files: Of the run.
         rest: The command that runs what is left.
         retry: The one that runs the failed tasks too.
+        report: The one that tells more of it.
     """
 
-    __slots__ = ("files", "rest", "retry")
+    __slots__ = ("files", "report", "rest", "retry")
 
     def __init__(self, files: RunFiles, *, is_fed: bool) -> None:
         """Name the commands.
@@ -29,6 +30,7 @@ class GoOn:
             is_fed: Its list came from standard input, which nobody can read again.
         """
         self.files = files
+        self.report = f"overnight report {shell_word(files.status)}"
         if is_fed:
             self.rest = feed_command(files)
             self.retry = feed_command(files, retries=True)

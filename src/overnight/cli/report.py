@@ -8,7 +8,13 @@ import sys
 import time
 
 from overnight.cli.go_on import GoOn, advice
-from overnight.core.summary import rerun_command, rerun_from_list, summary_facts, summary_text
+from overnight.core.summary import (
+    ends_with_counts,
+    rerun_command,
+    rerun_from_list,
+    summary_facts,
+    summary_text,
+)
 from overnight.core.summary.rerun import feed_command
 from overnight.core.summary.words import visible
 from overnight.errors import ResumeRefused, UsageError
@@ -65,7 +71,7 @@ def report(options: argparse.Namespace) -> int:
     history = read_history(options.status_files)
     summary = history.summary()
     description = _description(options.status_files)
-    summary.left = _left(summary, description)
+    summary.without_row = _without_row(summary, description)
     rerun = _rerun(options.status_files, description)
     if options.svg or options.png or options.html:
         _draw(options, history, summary, rerun)
@@ -110,7 +116,7 @@ def _description(status_files: Sequence[str]) -> Description | None:
         return None
 
 
-def _left(summary: Summary, description: Description | None) -> int | None:
+def _without_row(summary: Summary, description: Description | None) -> int | None:
     """Tasks of the list that no row tells of; None where its length is not known."""
     if description is None or description.total is None:
         return None
@@ -201,12 +207,15 @@ def _print_text(history: History, summary: Summary, rerun: str, closing: str) ->
     from textwrap import fill
 
     has_colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    parts = [summary_text(summary, rerun, clock, colour=has_colour) + closing]
+    text = summary_text(summary, rerun, clock, colour=has_colour) + closing
+    parts = [text.rstrip("\n")]
+    if history.notes:
+        parts.append("")
     parts += [
         fill(f"note: {visible(note)}", 80, subsequent_indent="      ") for note in history.notes
     ]
     encoding = sys.stdout.encoding or "utf-8"
-    print("\n".join(parts).rstrip("\n").encode(encoding, "replace").decode(encoding))
+    print(ends_with_counts("\n".join(parts), summary).encode(encoding, "replace").decode(encoding))
 
 
 def clock(at: float) -> str:

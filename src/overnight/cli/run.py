@@ -193,6 +193,7 @@ class Showing:
 
         counts = self._run.scheduler.counts
         go_on = GoOn(self._run.files, is_fed=self._options.task_file == "-")
+        self._count_what_is_left(verdict)
         if verdict.error is not None:
             say(str(verdict.error))
         earlier = self._plan.earlier
@@ -213,6 +214,13 @@ class Showing:
             say(SOME_FAILED)
         if self._json is not None and self._progress is not None:
             self._json.finish(facts(self._progress.summary, verdict, go_on))
+
+    def _count_what_is_left(self, verdict: Verdict) -> None:
+        from overnight.cli.ending import tasks_without_row
+
+        if self._progress is not None:
+            summary = self._progress.summary
+            summary.without_row = tasks_without_row(self._plan.source.total, summary, verdict)
 
 
 class Voice:

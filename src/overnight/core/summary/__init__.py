@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from overnight.core.summary.rerun import rerun_command, rerun_from_list
 from overnight.core.summary.tally import Summary
-from overnight.core.summary.text import headline, summary_facts, summary_text
+from overnight.core.summary.text import (
+    ends_with_counts,
+    headline,
+    left_words,
+    summary_facts,
+    summary_text,
+)
 
 __all__ = [
-    "Summary", "headline", "rerun_command", "rerun_from_list", "summary_facts", "summary_text",
+    "Summary", "ends_with_counts", "headline", "left_words", "rerun_command", "rerun_from_list",
+    "summary_facts", "summary_text",
 ]

@@ -51,7 +51,7 @@ class Summary:
         per_engine_failed: Per-engine commands that failed.
         retried: Tasks that took more than one attempt.
         released: Processes left alive by tasks at a normal end.
-        left: Tasks of the list without a fate, or None if that is not known.
+        without_row: Tasks of the list that no row tells of, or None if that is not known.
         first_started_at, last_finished_at: Unix seconds; 0 when no task ran.
         pause_s: Of the time between these, what lay between a run and its resume.
         cpu_s: CPU time of all tasks, as far as known.
@@ -63,15 +63,15 @@ class Summary:
 
     __slots__ = (
         "causes", "cpu_s", "cut_off", "done", "durations", "failed", "first_started_at",
-        "largest", "last_finished_at", "left", "nodes", "pause_s", "per_engine_failed", "released",
-        "retried", "skipped", "skipped_failed", "slowest",
+        "largest", "last_finished_at", "nodes", "pause_s", "per_engine_failed", "released",
+        "retried", "skipped", "skipped_failed", "slowest", "without_row",
     )
 
     def __init__(self) -> None:
         self.done = self.failed = self.cut_off = 0
         self.skipped = self.skipped_failed = 0
         self.per_engine_failed = self.retried = self.released = 0
-        self.left: int | None = None
+        self.without_row: int | None = None
         self.first_started_at = self.last_finished_at = 0.0
         self.pause_s = self.cpu_s = 0.0
         self.nodes: list[str] = []
@@ -119,6 +119,11 @@ class Summary:
     def settled(self) -> int:
         """Tasks whose fate is known."""
         return self.done + self.failed + self.cut_off + self.skipped
+
+    @property
+    def left(self) -> int | None:
+        """Tasks that are to be run yet, those that were cut off included, where that is known."""
+        return None if self.without_row is None else self.without_row + self.cut_off
 
     @property
     def wall_s(self) -> float:

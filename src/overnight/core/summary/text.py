@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from overnight.core.summary.tally import Notables, Summary
 
 CAUSES_TOLD = 12
-"""Causes that the text names; more would not be read at breakfast."""
+"""Causes that the text at a run's end names; more would not be read at breakfast."""
+
+SCREEN_LINES = 15
+"""Of a longer text the first line, with the counts, may have left the screen."""
 
 
 def summary_text(
@@ -23,6 +26,7 @@ def summary_text(
     clock: Callable[[float], str] | None = None,
     width: int = 80,
     colour: bool = False,
+    report: str = "",
 ) -> str:
     """The summary for a person at breakfast: lines of at most ``width`` columns.
 
@@ -33,6 +37,7 @@ def summary_text(
         clock: Says a Unix time as the reader's clock has it.
         width: Columns, at least 40.
         colour: Whether the terminal may be asked for bold and red.
+        report: Command that tells of all causes, where only the commonest are to be told here.
     """
     page = _Page(max(40, width), colour)
     page.head(headline(summary), is_bad=bool(summary.failed or summary.cut_off))
@@ -40,7 +45,7 @@ def summary_text(
         page.line(f"  {name:<10} {value}")
     _write_notables(page, "The slowest", summary.slowest, duration_text)
     _write_notables(page, "The most memory", summary.largest, memory_text)
-    _write_causes(page, summary)
+    _write_causes(page, summary, report)
     if rerun and (summary.failed or summary.cut_off):
         page.gap_and_head("Run the failed ones again")
         page.whole(f"  {rerun}")
@@ -53,13 +58,33 @@ def headline(summary: Summary) -> str:
     parts += [
         f"{count:,} {what}"
         for count, what in (
-            (summary.failed, "failed"), (summary.cut_off, "cut off"),
-            (summary.skipped, "done before"), (summary.left or 0, "not run"),
+            (summary.failed, "failed"), (summary.cut_off if summary.left is None else 0, "cut off"),
+            (summary.skipped, "done before"), (summary.left or 0, left_words(summary.cut_off)),
         )
         if count
     ]
-    total = summary.settled + (summary.left or 0)
+    total = summary.settled + (summary.without_row or 0)
     return f"{total:,} task{'' if total == 1 else 's'}: {', '.join(parts)}"
+
+
+def left_words(cut_off: int) -> str:
+    """What stands behind the number of tasks that are left.
+
+    >>> left_words(0), left_words(2)
+    ('left', 'left (2 of them cut off)')
+    """
+    return f"left ({cut_off:,} of them cut off)" if cut_off else "left"
+
+
+def ends_with_counts(text: str, summary: Summary) -> str:
+    """The text of a summary; the counts stand at its end once more where it is long.
+
+    Args:
+        text: It begins with the headline.
+        summary: What it tells of.
+    """
+    text = text.rstrip("\n")
+    return f"{text}\n\n{headline(summary)}" if text.count("\n") >= SCREEN_LINES else text
 
 
 def measures(
@@ -108,17 +133,20 @@ def _write_notables(
         page.line(f"  {measure:>{broad[0]}}  {place:<{broad[1]}}  {command}")
 
 
-def _write_causes(page: _Page, summary: Summary) -> None:
+def _write_causes(page: _Page, summary: Summary, report: str) -> None:
     causes = summary.causes.by_count()
     if not causes:
         return
     page.gap_and_head("Failed or cut off, by cause" if summary.cut_off else "Failed, by cause")
-    for cause in causes[:CAUSES_TOLD]:
+    told = causes[:CAUSES_TOLD] if report else causes
+    for cause in told:
         _write_cause(page, cause, says_node=len(summary.nodes) > 1)
-    rest = causes[CAUSES_TOLD:]
+    rest = causes[len(told):]
     if rest:
         count = sum(cause.count for cause in rest)
-        page.line(f"  {count:,} x of {len(rest)} rarer causes", is_bad=True)
+        words = "1 rarer cause" if len(rest) == 1 else f"{len(rest)} rarer causes"
+        page.line(f"  {count:,} x of {words}, told by", is_bad=True)
+        page.whole(f"    {report}")
 
 
 def _write_cause(page: _Page, cause: Cause, says_node: bool) -> None:

@@ -1,0 +1,57 @@
+"""What stands on the screen when a run has ended."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+from tests.e2e.kit import overnight, run
+
+if TYPE_CHECKING:
+    from tests.e2e.kit import Live, Stage
+
+LINGERS = "echo > began; until [ -e go ]; do sleep 0.02; done"
+
+
+def _stopped(stage: Stage, *options: str) -> Live:
+    """A run of ten tasks and two barriers whose third task is cut off."""
+    stage.write("Tasks", "true", "true", "#DISBATCH BARRIER", LINGERS, "true",
+                "#DISBATCH BARRIER", "#DISBATCH REPEAT 6 true")
+    live = stage.start(run("-j", "1", "-p", "P", *options, "Tasks"))
+    stage.appears("began")
+    for said in ("Once more ends them", "Once more kills them"):
+        live.signal(signal.SIGINT)
+        live.says(said)
+    return live
+
+
+def test_a_run_that_was_stopped_says_how_much_is_left(stage: Stage) -> None:
+    ended = _stopped(stage).wait()
+    assert "\n10 tasks: 2 done, 8 left (1 of them cut off)\n" in f"\n{ended.err}"
+    attached = stage.run(overnight("attach", "P"))
+    assert "): 2 done, 0 failed, 8 left (1 of them cut off).\n" in attached.out
+    told = stage.run(overnight("report", "P_status.txt"))
+    assert told.out.startswith("10 tasks: 2 done, 8 left (1 of them cut off)\n")
+
+
+def test_a_program_is_told_how_much_is_left(stage: Stage) -> None:
+    last = json.loads(_stopped(stage, "--json").wait().out.splitlines()[-1])
+    assert (last["done"], last["left"], last["tasks_left"]) == (2, 8, True)
+
+
+def test_of_a_run_that_came_to_its_end_nothing_is_left(stage: Stage) -> None:
+    stage.write("Tasks", "true", "#DISBATCH BARRIER", "false")
+    ended = stage.run(run("--json", "-p", "P", "Tasks"))
+    assert json.loads(ended.out.splitlines()[-1])["left"] == 0
+    assert "2 tasks: 1 done, 1 failed\n" in ended.err
+
+
+def test_the_closing_names_the_command_that_shows_the_rarer_causes(stage: Stage) -> None:
+    stage.write("Tasks", *(f"exit {code}" for code in range(1, 31)))
+    ended = stage.run(run("-p", "P", "Tasks"))
+    command = f"overnight report {stage.path('P_status.txt')}"
+    assert f"  18 x of 18 rarer causes, told by\n    {command}\n" in ended.err
+    assert ended.err.endswith("\n\n30 tasks: 0 done, 30 failed\n")
+    told = stage.run(overnight(*command.split()[1:])).out
+    assert all(f"  1 x exit code {code}\n" in told for code in range(1, 31))
