@@ -63,6 +63,16 @@ def test_the_wall_time_runs_from_the_first_start_to_the_last_end() -> None:
     assert (summary.wall_s, summary.durations.total_s) == (100, 110)
 
 
+def test_an_attempt_that_was_followed_by_another_counts_by_its_time_alone() -> None:
+    summary = Summary()
+    summary.add_time(report(0, Exited(1), after_s=20, elapsed_s=5, cpu_s=2))
+    summary.add(task(0), report(0, after_s=27, elapsed_s=3, cpu_s=1, attempt=2), "n1")
+    assert (summary.done, summary.failed, summary.retried) == (1, 0, 1)
+    assert (summary.wall_s, summary.task_s, summary.cpu_s) == (10, 8, 3)
+    assert summary.durations.total_s == 3
+    assert summary.causes.by_count() == []
+
+
 def test_the_five_slowest_are_kept_slowest_first() -> None:
     summary = Summary()
     for id, elapsed_s in enumerate((3.0, 9.0, 1.0, 7.0, 5.0, 8.0, 2.0)):

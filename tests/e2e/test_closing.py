@@ -55,3 +55,18 @@ def test_the_closing_names_the_command_that_shows_the_rarer_causes(stage: Stage)
     assert ended.err.endswith("\n\n30 tasks: 0 done, 30 failed\n")
     told = stage.run(overnight(*command.split()[1:])).out
     assert all(f"  1 x exit code {code}\n" in told for code in range(1, 31))
+
+
+def test_a_run_with_retries_takes_the_time_of_all_its_attempts(stage: Stage) -> None:
+    stage.write("Tasks", "echo >> tries; sleep 0.3; test $(wc -l < tries) = 2")
+    ended = stage.run(run("--json", "--retries", "2", "-p", "P", "Tasks"))
+    closing = json.loads(ended.out.splitlines()[-1])
+    told = json.loads(stage.run(overnight("report", "--json", "P_status.txt")).out)
+    first, second = stage.attempts("P")
+    whole_s = second["start"] + second["elapsed"] - first["start"]
+    for facts in (closing, told):
+        assert (facts["done"], facts["failed"], facts["retried"]) == (1, 0, 1)
+        assert abs(facts["wall_s"] - whole_s) < 0.01
+        assert abs(facts["task_s"] - first["elapsed"] - second["elapsed"]) < 0.01
+        assert abs(facts["cpu_s"] - first["cpu"] - second["cpu"]) < 0.01
+        assert facts["pause_s"] == 0

@@ -112,6 +112,13 @@ def test_barriers_that_were_met_change_no_count():
     assert watched.observer.progress(watched.now).total == 10
 
 
+def test_the_time_of_every_attempt_is_summed_up(watched):
+    watched.observer.recorded([ended(0, 1, settles=False, elapsed_s=5.0)])
+    watched.observer.recorded([ended(0, attempt=2, elapsed_s=2.0)])
+    summary = watched.observer.summary
+    assert (summary.done, summary.failed, summary.task_s) == (1, 0, 7.0)
+
+
 def test_running_is_what_is_in_slots_and_not_what_waits_behind_them(watched):
     watched.engine(2, 0, 1, 2, 3)
     watched.engine(4, 4)

@@ -140,6 +140,30 @@ def test_a_pause_before_a_resume_is_no_time_of_the_run(tmp_path: Path) -> None:
     assert (summary.wall_s, summary.pause_s) == (200, 89_900)
 
 
+def test_the_time_of_a_run_is_that_of_all_attempts(tmp_path: Path) -> None:
+    records = Records(tmp_path).task(0, 0, 4, Exited(1), attempt=1, settles=False)
+    records.task(0, 5, 2, Exited(1), attempt=2, settles=False).task(0, 9, 2, attempt=3)
+    summary = read(records).summary()
+    assert (summary.wall_s, summary.pause_s) == (11, 0)
+    assert (summary.task_s, summary.cpu_s, summary.retried) == (8, 4, 1)
+
+
+def test_a_wait_for_a_retry_is_no_pause_though_it_is_long_beside_the_work(tmp_path: Path) -> None:
+    records = Records(tmp_path).task(0, 0, 0.01, Exited(1), attempt=1, settles=False)
+    history = read(records.task(0, 1.02, 0.01, Exited(1), attempt=2))
+    assert history.gaps() == ([], [(NIGHT + 0.01, NIGHT + 1.02)])
+    assert (history.summary().wall_s, history.summary().pause_s) == (pytest.approx(1.03), 0)
+
+
+def test_the_time_before_a_resume_is_a_pause_also_after_an_attempt_that_was_to_be_followed(
+    tmp_path: Path,
+) -> None:
+    first = Records(tmp_path, "a").task(0, 0, 1, Exited(1), attempt=1, settles=False)
+    for attempt in (1, 2):  # the second: an engine went on after its driver was killed
+        second = Records(tmp_path, f"b{attempt}").task(0, 9_000, 1, attempt=attempt)
+        assert read(first, second).summary().pause_s == 8_999
+
+
 def test_barriers_and_per_engine_commands_are_no_tasks(tmp_path: Path) -> None:
     records = Records(tmp_path).command(0, 0).task(0, 1, 1).barrier(1, 3).barrier(2, 4, checks=True)
     history = read(records.command(0, 9, code=1))

@@ -141,6 +141,24 @@ def test_an_idle_gap_is_marked_from_the_last_end_to_the_next_start(tmp_path: Pat
     assert "idle 20.0 s" in picture.words()
 
 
+def test_a_wait_for_a_retry_is_marked_as_one_and_not_as_idle(tmp_path: Path) -> None:
+    records = Records(tmp_path).task(0, 0, 10, Exited(1), attempt=1, settles=False)
+    picture = Picture(records.task(0, 11, 9, attempt=2))
+    assert picture.drawn("idle") == []
+    assert extent(picture.one("wait")) == pytest.approx((at(0.5), at(0.55)), abs=1)
+
+
+def test_the_picture_says_whether_it_counts_tasks_or_attempts(tmp_path: Path) -> None:
+    once = Picture(Records(tmp_path, "a").task(0, 0, 10).task(1, 0, 10, Exited(1), slot=1))
+    assert "tasks:" in once.words()
+    assert "Throughput: tasks that ended" in once.words()
+    records = Records(tmp_path, "b").task(0, 0, 10, Exited(1), attempt=1, settles=False)
+    twice = Picture(records.task(0, 11, 9, attempt=2))
+    assert {"attempts:", "done 1", "failed 1", "1 task: 1 done, 20.0 s"} <= set(twice.words())
+    assert "Throughput: attempts that ended" in twice.words()
+    assert any(word.startswith("Durations of attempts: ") for word in twice.words())
+
+
 def test_a_run_without_a_pause_has_no_idle_gap(tmp_path: Path) -> None:
     records = Records(tmp_path).task(0, 0, 50).task(1, 49, 51, slot=1)
     assert Picture(records).drawn("idle") == []

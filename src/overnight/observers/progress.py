@@ -56,6 +56,9 @@ class ProgressObserver:
                 self._given_at.pop(entry.task.id, None)
                 if entry.settles:
                     self._task_ended(entry)
+                else:
+                    self.summary.add_time(entry.report)
+                    self._task_s += entry.report.elapsed_s
             elif type(entry) is TasksSkipped:
                 self.summary.skip(entry.done.code, entry.done.count)
             elif type(entry) is CommandEnded:

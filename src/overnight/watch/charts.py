@@ -34,8 +34,8 @@ _DURATIONS = (
 )
 
 
-def throughput(attempts: list[Stretch], axis: TimeAxis, top: float) -> Panel:
-    """Tasks that ended in each stretch of time, as a rate."""
+def throughput(attempts: list[Stretch], axis: TimeAxis, top: float, what: str) -> Panel:
+    """Tasks, or attempts, that ended in each stretch of time, as a rate."""
     count = min(BUCKET_LIMIT, max(20, len(attempts) // 4))  # a bucket of one task says little
     width = (RIGHT - LEFT) / count
     numbers = (int((axis.x(stretch.ended_at) - LEFT) / width) for stretch in attempts)
@@ -46,12 +46,12 @@ def throughput(attempts: list[Stretch], axis: TimeAxis, top: float) -> Panel:
         for kind in bucket:
             bucket[kind] /= seconds
     panel = _stacks("throughput", buckets, lefts, width - 0.6, top, rate_text)
-    panel.shapes.append(Label((LEFT, top - 12), "Throughput: tasks that ended", "heading"))
+    panel.shapes.append(Label((LEFT, top - 12), f"Throughput: {what} that ended", "heading"))
     return panel
 
 
-def durations(attempts: list[Stretch], top: float) -> Panel:
-    """How many tasks took how long, on a logarithmic scale."""
+def durations(attempts: list[Stretch], top: float, what: str) -> Panel:
+    """How many tasks, or attempts, took how long, on a logarithmic scale."""
     if not attempts:
         return Panel("durations")
     elapsed = [max(SHORTEST_S, stretch.report.elapsed_s) for stretch in attempts]
@@ -74,18 +74,18 @@ def durations(attempts: list[Stretch], top: float) -> Panel:
     elapsed.sort()
     median = elapsed[len(elapsed) // 2]
     panel.shapes += [
-        Label((LEFT, top - 12), _durations_heading(elapsed), "heading"),
+        Label((LEFT, top - 12), _durations_heading(elapsed, what), "heading"),
         Rule((x(median), top), (x(median), bottom), "middle", {"seconds": f"{median:.3f}"}),
     ]
     return panel
 
 
-def _durations_heading(elapsed: list[float]) -> str:
+def _durations_heading(elapsed: list[float], what: str) -> str:
     half, most, longest = (
         duration_text(elapsed[min(int(len(elapsed) * share), len(elapsed) - 1)])
         for share in (0.5, 0.95, 1.0)
     )
-    return f"Durations: half within {half}, 95 % within {most}, all within {longest}"
+    return f"Durations of {what}: half within {half}, 95 % within {most}, all within {longest}"
 
 
 def _counted(attempts: list[Stretch], numbers: Iterable[int], count: int) -> list[Bucket]:

@@ -8,8 +8,10 @@ outranks any failure, as it does when a run is resumed. So a task counts once.
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 from overnight.core.effects import BarrierMet, CommandEnded, TaskEnded
+from overnight.core.policy import retry_delay_s
 from overnight.core.summary import Summary
 from overnight.errors import OvernightError
 from overnight.formats.statusfile import HEADER, parse_row
@@ -18,11 +20,11 @@ from overnight.model.report import NO_LEAK, SNIPPET_END, Leak, Report
 from overnight.model.run import RunFiles, prefix_of_status
 from overnight.model.task import Barrier, PerEngine, Task
 from overnight.watch.details import Details
-from overnight.watch.pauses import gaps_between, long_pauses, whole_of
+from overnight.watch.pauses import gaps_between, long_pauses, parted, whole_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from overnight.formats.statusfile import OldRow
     from overnight.model.outcome import Outcome
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from overnight.watch.pauses import Span
 
 _OF_TASKS = ("N", "Z")
+
+RETRY_SLACK_S = 5.0
+"""A further attempt may start so much later than its wait says."""
 
 
 class History:
@@ -83,15 +88,33 @@ class History:
         summary = Summary()
         for ended in self.fates.values():
             summary.add(ended.task, ended.report, ended.node)
+        for ended in self.attempts:
+            if self.fates.get(ended.task.id) is not ended:
+                summary.add_time(ended.report)
         for command in self.commands:
             summary.add_per_engine(command.command, command.report, command.node)
         for code in self.skipped.values():
             summary.skip(code)
         spans = self.spans()
         if spans:
-            pauses = long_pauses(gaps_between(spans), whole_of(spans))
+            pauses = long_pauses(self.gaps()[0], whole_of(spans))
             summary.pause_s = sum(end - start for start, end in pauses)
         return summary
+
+    def gaps(self) -> tuple[list[Span], list[Span]]:
+        """When nothing ran: without a reason, and because a failed task was to wait."""
+        return parted(gaps_between(self.spans()), self._retry_waits())
+
+    def _retry_waits(self) -> list[Span]:
+        """From the end of each attempt to the next of its task, where that was in the same run."""
+        retried = {ended.task.id for ended in self.attempts if not ended.settles}
+        if not retried:
+            return []
+        by_task: dict[int, list[TaskEnded]] = {}
+        for ended in self.attempts:
+            if ended.task.id in retried:
+                by_task.setdefault(ended.task.id, []).append(ended)
+        return [wait for tries in by_task.values() for wait in _waits_between(tries)]
 
     def spans(self) -> list[Span]:
         """When something ran, in no particular order."""
@@ -162,6 +185,16 @@ def _read_details(history: History, status_file: str) -> Details | None:
         return None
     _note(history, details.unread_count, f"lines of {path} cannot be read: less detail")
     return details
+
+
+def _waits_between(tries: list[TaskEnded]) -> Iterator[Span]:
+    """The waits between attempts at one task; a longer one lies between a run and its resume."""
+    reports = sorted((ended.report for ended in tries), key=lambda report: report.started_at)
+    for report, following in pairwise(reports):
+        ended_at = report.started_at + max(0.0, report.elapsed_s)
+        longest_s = retry_delay_s(report.attempt) + RETRY_SLACK_S
+        if following.attempt == report.attempt + 1 and following.started_at - ended_at <= longest_s:
+            yield ended_at, following.started_at
 
 
 def _note(history: History, count: int, words: str) -> None:

@@ -15,6 +15,7 @@ COLOURS: dict[str, tuple[str, str]] = {
     "lane": ("#edf1f4", "#1f272f"),
     "grid": ("#dde3e8", "#2c363f"),
     "idle": ("#f7e8bf", "#4a3f1d"),
+    "wait": ("#dfe6f3", "#2a3650"),
     "fold": ("#c9d1d8", "#3d4852"),
     "done": ("#4aa3bd", "#3c93ad"),
     "failed": ("#cc3d08", "#ff6f3d"),

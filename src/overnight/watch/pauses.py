@@ -4,9 +4,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     Span = tuple[float, float]  # from, to
+
+ROUNDING_S = 0.002
+"""Times have three decimals, so what follows at once may seem to be this far apart."""
 
 LONG_FROM = 3.0
 """A pause of this many times all busy time lies between a run and its resume."""
@@ -23,6 +26,23 @@ def gaps_between(spans: Iterable[Span]) -> list[Span]:
             gaps.append((covered_to, start))
         covered_to = max(covered_to, end)
     return gaps
+
+
+def parted(gaps: Iterable[Span], waits: Sequence[Span]) -> tuple[list[Span], list[Span]]:
+    """The gaps in which the run was idle, and those in which it waited for something.
+
+    Args:
+        gaps: Stretches in which nothing ran.
+        waits: Stretches in which something was waited for.
+    """
+    idle: list[Span] = []
+    waiting: list[Span] = []
+    for gap in gaps:
+        is_wait = any(
+            start <= gap[0] + ROUNDING_S and gap[1] <= end + ROUNDING_S for start, end in waits
+        )
+        (waiting if is_wait else idle).append(gap)
+    return idle, waiting
 
 
 def long_pauses(gaps: list[Span], whole: Span) -> list[Span]:

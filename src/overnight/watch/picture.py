@@ -20,7 +20,7 @@ from overnight.watch.layout import (
     Stack,
 )
 from overnight.watch.palette import SIZES
-from overnight.watch.pauses import gaps_between, long_pauses, whole_of
+from overnight.watch.pauses import long_pauses, whole_of
 from overnight.watch.scene import Box, Label, Panel, Rule, Scene, text_width
 from overnight.watch.slots import SlotsPanel
 from overnight.watch.timeaxis import TimeAxis
@@ -37,11 +37,11 @@ def draw(history: History, summary: Summary, title: str) -> Scene:
     """The picture of a run; as SVG below 1 MB, also of a hundred thousand tasks."""
     lanes = lanes_of(history)
     attempts = [s for lane in lanes for s in lane.stretches if s.kind in KINDS]
-    gaps = gaps_between(history.spans())
+    gaps, waits = history.gaps()
     axis = _time_axis(history, gaps)
     stack = Stack()
     head = _head(history, attempts, summary, title, stack.take(HEAD_HEIGHT))
-    slots = SlotsPanel(lanes, gaps, axis, stack.take(HEADING_HEIGHT))
+    slots = SlotsPanel(lanes, gaps, waits, axis, stack.take(HEADING_HEIGHT))
     stack.take(slots.height)
     times = _times(axis, stack.take(AXIS_HEIGHT))
     throughput_top = stack.take(HEADING_HEIGHT + CHART_HEIGHT) + HEADING_HEIGHT
@@ -51,9 +51,9 @@ def draw(history: History, summary: Summary, title: str) -> Scene:
         head,
         slots.draw(),
         times,
-        throughput(attempts, axis, throughput_top),
+        throughput(attempts, axis, throughput_top, _counted_as(history)),
         _barriers(history, axis, slots.top, throughput_top + CHART_HEIGHT),
-        durations(attempts, durations_top),
+        durations(attempts, durations_top, _counted_as(history)),
     ]
     return Scene(WIDTH, stack.height + 12.0, title, headline(summary), panels)
 
@@ -70,12 +70,14 @@ def _head(
     history: History, attempts: list[Stretch], summary: Summary, title: str, top: float
 ) -> Panel:
     panel = Panel("head")
-    took = f", {duration_text(summary.wall_s)}" if summary.durations.count else ""
+    took = f", {duration_text(summary.wall_s)}" if summary.has_run else ""
     panel.shapes += [
         Label((LEFT, top + 30), title, "title"),
         Label((LEFT, top + 50), headline(summary) + took),
     ]
-    x = LEFT
+    what = f"{_counted_as(history)}:"
+    panel.shapes.append(Label((LEFT, top + 70), what))
+    x = LEFT + text_width(what, SIZES["label"]) + 8
     for kind, count in _legend(history, attempts):
         text = f"{kind.replace('-', ' ')} {count:,}"
         if kind == "barrier":
@@ -85,6 +87,11 @@ def _head(
         panel.shapes.append(Label((x + 15, top + 70), text))
         x += 15 + text_width(text, SIZES["label"]) + 22
     return panel
+
+
+def _counted_as(history: History) -> str:
+    """What the picture counts: attempts, where they are more than the tasks of its heading."""
+    return "tasks" if len(history.attempts) == len(history.fates) else "attempts"
 
 
 def _legend(history: History, attempts: list[Stretch]) -> list[tuple[str, int]]:

@@ -57,10 +57,12 @@ class SlotsPanel:
     """Lanes from the top down, with what ran in them."""
 
     def __init__(
-        self, lanes: list[Lane], gaps: list[Span], axis: TimeAxis, heading_top: float
+        self, lanes: list[Lane], gaps: list[Span], waits: list[Span], axis: TimeAxis,
+        heading_top: float,
     ) -> None:
         self._lanes = lanes
         self._gaps = gaps
+        self._waits = waits
         self._axis = axis
         self._heading_top = heading_top
         self.top = heading_top + HEADING_HEIGHT
@@ -104,26 +106,30 @@ class SlotsPanel:
 
     def _pauses(self) -> list[Box | Label]:
         shapes: list[Box | Label] = []
-        for start, end in self._gaps:
-            left, right = self._axis.x(start), self._axis.x(end)
-            if right - left >= IDLE_WIDTH:
-                shapes += self._pause(start, end, left, right)
+        for words, style, gaps in (
+            ("idle", "idle", self._gaps), ("waiting for a retry", "wait", self._waits),
+        ):
+            for start, end in gaps:
+                left, right = self._axis.x(start), self._axis.x(end)
+                if right - left >= IDLE_WIDTH:
+                    shapes += self._pause((start, end), left, right, words, style)
         return shapes
 
     def _pause(
-        self, start: float, end: float, left: float, right: float
+        self, span: Span, left: float, right: float, words: str, style: str
     ) -> Iterable[Box | Label]:
+        start, end = span
         is_folded = (start, end) in self._axis.folds
         took = duration_text(end - start)
         bottom = self.top + self.height - self._pitch + self._box_height
         yield Box(
-            (left, self.top, right - left, bottom - self.top), "fold" if is_folded else "idle",
+            (left, self.top, right - left, bottom - self.top), "fold" if is_folded else style,
             {"from": f"{start:.3f}", "to": f"{end:.3f}", "seconds": f"{end - start:.3f}"},
-            f"idle {took}",
+            f"{words} {took}",
         )
         lines = ["idle", took, "(not to", "scale)"]
         if not is_folded:
-            lines = fitting_lines("idle", took, right - left)
+            lines = fitting_lines(words, took, right - left)
         y = self.top + self.height / 2 + 4 - 7 * (len(lines) - 1)
         for number, line in enumerate(lines):
             yield Label(((left + right) / 2, y + 14 * number), line, "label", "middle")

@@ -52,11 +52,11 @@ class Summary:
         retried: Tasks that took more than one attempt.
         released: Processes left alive by tasks at a normal end.
         without_row: Tasks of the list that no row tells of, or None if that is not known.
-        first_started_at, last_finished_at: Unix seconds; 0 when no task ran.
+        first_started_at, last_finished_at: Of all attempts, Unix seconds; 0 when no task ran.
         pause_s: Of the time between these, what lay between a run and its resume.
-        cpu_s: CPU time of all tasks, as far as known.
+        task_s, cpu_s: Time and CPU time of all attempts, as far as known.
         nodes: Names of nodes seen, not more than two of them.
-        durations: Of the tasks that ran: what ``estimate`` reads.
+        durations: Of the tasks that ran, by their last attempts: what ``estimate`` reads.
         slowest, largest: By seconds elapsed, and by KiB of peak memory.
         causes: The failures, per-engine commands and cut-off tasks included.
     """
@@ -64,7 +64,7 @@ class Summary:
     __slots__ = (
         "causes", "cpu_s", "cut_off", "done", "durations", "failed", "first_started_at",
         "largest", "last_finished_at", "nodes", "pause_s", "per_engine_failed", "released",
-        "retried", "skipped", "skipped_failed", "slowest", "without_row",
+        "retried", "skipped", "skipped_failed", "slowest", "task_s", "without_row",
     )
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Summary:
         self.per_engine_failed = self.retried = self.released = 0
         self.without_row: int | None = None
         self.first_started_at = self.last_finished_at = 0.0
-        self.pause_s = self.cpu_s = 0.0
+        self.pause_s = self.task_s = self.cpu_s = 0.0
         self.nodes: list[str] = []
         self.durations = Durations()
         self.slowest = Notables()
@@ -84,8 +84,7 @@ class Summary:
         """Count a task that was run, by its last attempt; once a task."""
         elapsed_s = report.elapsed_s
         self.durations.add(elapsed_s)
-        self._widen(report.started_at, elapsed_s)
-        self.cpu_s += report.cpu_s
+        self.add_time(report)
         if elapsed_s > self.slowest.floor:
             self.slowest.add(elapsed_s, task)
         if report.max_rss_kib > self.largest.floor:
@@ -100,6 +99,16 @@ class Summary:
             self.done += 1
         else:
             self._add_failure(task, report, node)
+
+    def add_time(self, report: Report) -> None:
+        """Count the time of an attempt; of one that was followed by another, that is all."""
+        started_at, ended_at = report.started_at, report.started_at + report.elapsed_s
+        self.task_s += report.elapsed_s
+        self.cpu_s += report.cpu_s
+        if started_at < self.first_started_at or not self.last_finished_at:
+            self.first_started_at = started_at
+        if ended_at > self.last_finished_at:
+            self.last_finished_at = ended_at
 
     def skip(self, code: int = 0, count: int = 1) -> None:
         """Count tasks that an earlier run had settled with this exit code."""
@@ -121,6 +130,11 @@ class Summary:
         return self.done + self.failed + self.cut_off + self.skipped
 
     @property
+    def has_run(self) -> bool:
+        """Whether anything was run: a task, or an attempt that is to be followed by another."""
+        return self.last_finished_at > 0.0
+
+    @property
     def left(self) -> int | None:
         """Tasks that are to be run yet, those that were cut off included, where that is known."""
         return None if self.without_row is None else self.without_row + self.cut_off
@@ -129,12 +143,6 @@ class Summary:
     def wall_s(self) -> float:
         """From the first start to the last end, less ``pause_s``."""
         return max(0.0, self.last_finished_at - self.first_started_at - self.pause_s)
-
-    def _widen(self, started_at: float, elapsed_s: float) -> None:
-        if self.durations.count == 1 or started_at < self.first_started_at:
-            self.first_started_at = started_at
-        if started_at + elapsed_s > self.last_finished_at:
-            self.last_finished_at = started_at + elapsed_s
 
     def _add_failure(self, task: Task, report: Report, node: str) -> None:
         if report.outcome.kind == "cancelled":

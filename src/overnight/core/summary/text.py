@@ -91,7 +91,7 @@ def measures(
     summary: Summary, clock: Callable[[float], str] | None
 ) -> Iterator[tuple[str, str]]:
     """Names and values of what there is to say beyond the counts."""
-    if summary.durations.count:
+    if summary.has_run:
         yield "took", _wall_words(summary)
         if clock:
             first, last = summary.first_started_at, summary.last_finished_at
@@ -115,7 +115,7 @@ def _wall_words(summary: Summary) -> str:
 
 
 def _task_time_words(summary: Summary) -> str:
-    total_s = summary.durations.total_s
+    total_s = summary.task_s
     if summary.wall_s <= 0.0:
         return duration_text(total_s)
     return f"{duration_text(total_s)}, on average {total_s / summary.wall_s:.1f} at once"
@@ -212,7 +212,7 @@ def summary_facts(summary: Summary) -> dict[str, Any]:
         "finished_at": summary.last_finished_at,
         "wall_s": round(summary.wall_s, 3),
         "pause_s": round(summary.pause_s, 3),
-        "task_s": round(summary.durations.total_s, 3),
+        "task_s": round(summary.task_s, 3),
         "cpu_s": round(summary.cpu_s, 3),
         "slowest": [_notable_facts("elapsed_s", *entry) for entry in summary.slowest.ranked],
         "largest": [_notable_facts("max_rss_kib", *entry) for entry in summary.largest.ranked],
