@@ -71,6 +71,8 @@ OURS = [
     ("-j 8", "jobs", 8), ("--jobs 8", "jobs", 8),
     ("--retries 3", "retries", 3),
     ("--timeout 5m", "timeout", 300.0),
+    ("--timeout 0", "timeout", None),
+    ("--timeout 0.0h", "timeout", None),
     ("--kill-after 0", "kill_after", 0.0),
     ("--max-failures 10", "max_failures", 10),
     ("--leave-children", "leave_children", True),

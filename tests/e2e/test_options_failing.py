@@ -152,3 +152,9 @@ def test_disbatch_knows_none_of_these(stage: Stage) -> None:
         ended = ends(stage, disbatch(*option, "Tasks"), status=2)
         assert "unrecognized arguments" in ended.err
     assert not stage.path("ran").exists()
+
+
+def test_a_time_limit_of_0_is_none(stage: Stage) -> None:
+    stage.write("Tasks", "sleep 0.2")
+    ends(stage, run("-q", "--timeout", "0", "-p", "P", "Tasks"))
+    assert stage.codes("P") == {0: 0}

@@ -265,7 +265,7 @@ def _add_ours(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--retries", type=count, default=0, metavar="N",
                        help="further attempts for a task that failed, after 1, 2, 4 ... 60 s")
     group.add_argument("--timeout", type=seconds, metavar="T",
-                       help="end an attempt after this time (30, 5m, 2h)")
+                       help="end an attempt after this time (30, 5m, 2h; 0: no limit)")
     group.add_argument("--kill-after", type=seconds, default=2.0, metavar="T",
                        help="between the first signal and SIGKILL (default: 2)")
     group.add_argument("--max-failures", type=positive, metavar="N",
@@ -349,6 +349,7 @@ def options_of(parsed: argparse.Namespace, is_compatible: bool) -> RunOptions:
                          "leave_children", "delay", "load", "memfree", "shuffle", "output",
                          "print", "keep_order", "tag", "quiet", "json")
         }
+        chosen["timeout"] = parsed.timeout or None  # 0 is no limit, as for timeout(1)
     return RunOptions(**chosen)
 
 
