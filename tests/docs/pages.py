@@ -10,8 +10,7 @@ What a fenced block is for stands behind its three backquotes:
 anything else
     To be read, and left alone.
 
-Every section (a heading of level two) is a session of its own, in an empty folder. A page of
-``docs/tutorials`` is one session from top to bottom.
+A page is one session from top to bottom, in a folder that is empty at its head.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ class Block:
     language: str
     attributes: tuple[str, ...]
     text: str  # with a line feed at the end of each line
-    section: str  # the heading of level two above it, empty before the first
 
     @property
     def file(self) -> str | None:
@@ -65,7 +63,7 @@ class Page:
     @property
     def prose(self) -> list[str]:
         """Its lines, those of fenced blocks left empty."""
-        return [line for _, line, _ in _lines_with_place(self.text)]
+        return list(_prose(self.text))
 
     @property
     def links(self) -> list[str]:
@@ -117,31 +115,27 @@ def cells(row: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", inner)]
 
 
-def _lines_with_place(text: str) -> Iterator[tuple[int, str, str]]:
-    """Number, prose and section of each line; a line of a fenced block has no prose."""
-    section, is_fenced = "", False
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith(_FENCE):
-            is_fenced = not is_fenced
-            yield number, "", section
-            continue
-        if line.startswith("## ") and not is_fenced:
-            section = line[3:]
-        yield number, "" if is_fenced else line, section
+def _prose(text: str) -> Iterator[str]:
+    """The lines, those of fenced blocks left empty."""
+    is_fenced = False
+    for line in text.splitlines():
+        is_fence = line.startswith(_FENCE)
+        is_fenced = is_fenced != is_fence
+        yield "" if is_fenced or is_fence else line
 
 
 def _blocks(text: str) -> Iterator[Block]:
-    begun: tuple[int, list[str], str] | None = None
+    begun: tuple[int, list[str]] | None = None
     lines: list[str] = []
-    for (number, _, section), line in zip(_lines_with_place(text), text.splitlines(), strict=True):
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.startswith(_FENCE):
             lines.append(line + "\n")
         elif begun is None:
-            begun, lines = (number, line.removeprefix(_FENCE).split(), section), []
+            begun, lines = (number, line.removeprefix(_FENCE).split()), []
         else:
-            first, words, heading = begun
+            first, words = begun
             begun = None
-            yield Block(first, words[0] if words else "", tuple(words[1:]), "".join(lines), heading)
+            yield Block(first, words[0] if words else "", tuple(words[1:]), "".join(lines))
 
 
 def _without_code(line: str) -> str:

@@ -18,7 +18,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,27 +64,23 @@ Step = Typed | File
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What one section has somebody do, or a whole tutorial."""
+    """What a page has somebody do, from top to bottom."""
 
     name: str
     steps: tuple[Step, ...]
     is_slow: bool
 
 
-def sessions(page: Page) -> list[Session]:
-    """The sessions of a page: those of its sections that have something typed."""
-    is_whole = "docs/tutorials/" in page.name
-    by_section: dict[str, list[Block]] = {}
-    for block in page.blocks:
-        by_section.setdefault("" if is_whole else block.section, []).append(block)
-    made = [_session(page, section, blocks) for section, blocks in by_section.items()]
-    return [each for each in made if any(isinstance(step, Typed) for step in each.steps)]
+def session_of(page: Page) -> Session | None:
+    """The session of a page, if it has anything typed.
 
-
-def _session(page: Page, section: str, blocks: Sequence[Block]) -> Session:
-    steps = tuple(step for block in blocks for step in _steps(block))
-    is_slow = any("slow" in block.attributes for block in blocks)
-    return Session(f"{page.name}: {section}" if section else page.name, steps, is_slow)
+    It is one, in one folder: whoever follows a page goes through it from top to bottom, and
+    what a section leaves behind is there in the next.
+    """
+    steps = tuple(step for block in page.blocks for step in _steps(block))
+    is_slow = any("slow" in block.attributes for block in page.blocks)
+    has_typed = any(isinstance(step, Typed) for step in steps)
+    return Session(page.name, steps, is_slow) if has_typed else None
 
 
 def _steps(block: Block) -> Iterator[Step]:

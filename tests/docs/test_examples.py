@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.docs.pages import pages
-from tests.docs.session import Session, play, sessions
+from tests.docs.session import Session, play, session_of
 
 
 def _parameter(session: Session) -> Any:
@@ -17,7 +17,7 @@ def _parameter(session: Session) -> Any:
 
 
 @pytest.mark.parametrize(
-    "session", [_parameter(session) for page in pages() for session in sessions(page)]
+    "session", [_parameter(each) for each in map(session_of, pages()) if each is not None]
 )
 def test_a_session_shows_what_its_page_shows(session: Session, tmp_path: Path) -> None:
     folder, kept = tmp_path / "scratch", tmp_path / "kept"
