@@ -6,7 +6,8 @@ import json
 import signal
 from typing import TYPE_CHECKING
 
-from tests.e2e.kit import overnight, run
+from tests.e2e.kit import overnight, run, until
+from tests.e2e.options_kit import watching
 
 if TYPE_CHECKING:
     from tests.e2e.kit import Live, Stage
@@ -70,3 +71,30 @@ def test_a_run_with_retries_takes_the_time_of_all_its_attempts(stage: Stage) -> 
         assert abs(facts["task_s"] - first["elapsed"] - second["elapsed"]) < 0.01
         assert abs(facts["cpu_s"] - first["cpu"] - second["cpu"]) < 0.01
         assert facts["pause_s"] == 0
+
+
+def test_a_list_that_was_replaced_is_told_to_those_who_were_not_looking(stage: Stage) -> None:
+    stage.write("Tasks", LINGERS, "true")
+    stage.run(run("--detach", "-j", "1", "-p", "P", "Tasks"))
+    until(lambda: stage.path("began").exists(), "the first task runs")
+    watcher = watching(stage, "P")
+    stage.write("New", "true")
+    stage.path("New").replace(stage.path("Tasks"))
+    stage.write("go")
+    warning = "Tasks is another file now: the run goes on with the lines of the one it began with\n"
+    ended = watcher.wait()
+    assert ended.out.endswith(f"\nWarnings\n  {warning}")
+    again = stage.run(overnight("attach", "P"))
+    assert again.out.startswith("The run has ended: 2 done, 0 failed.\n")
+    assert again.out.endswith(f"\nWarnings\n  {warning}")
+
+
+def test_the_closing_of_a_run_says_what_it_has_warned_of(stage: Stage) -> None:
+    stage.write("Tasks", LINGERS, "true")
+    live = stage.start(run("-j", "1", "-p", "P", "Tasks"))
+    stage.appears("began")
+    stage.write("New", "true")
+    stage.path("New").replace(stage.path("Tasks"))
+    stage.write("go")
+    closing = live.wait().err.partition("2 tasks: 2 done\n")[2]
+    assert "\n\nWarnings\n  Tasks is another file now: " in closing

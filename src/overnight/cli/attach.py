@@ -11,6 +11,7 @@ from overnight.cli.ending import WORDS
 from overnight.cli.exit_status import FAILED, OK, TASKS_LEFT
 from overnight.cli.go_on import GoOn, advice
 from overnight.cli.resume import find_run
+from overnight.cli.warnings_in_log import WarningsInLog
 from overnight.core.summary import left_words
 from overnight.core.verdict import COMPLETE
 from overnight.driver.describe import read_description
@@ -53,17 +54,21 @@ def main(arguments: Sequence[str]) -> int:
     files = find_run(parser.parse_args(arguments).run)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     follower = Follower(files)
+    log = WarningsInLog(files, read_description(files))
     screen = open_screen(sys.stderr)
     try:
         while is_live(files):
             follower.read_on()
+            for warning in log.read_on():
+                screen.say(warning)
             screen.show(follower.progress())
             time.sleep(LOOK_EVERY_S)
         follower.read_on()
     finally:
         screen.close()
     end = End(files, follower)
-    print(end.text())
+    log.read_on()
+    print(end.text(list(log.warned.lines(log.path))))
     return end.status()
 
 
@@ -176,12 +181,12 @@ class End:
             return TASKS_LEFT
         return FAILED if self._has_failures else OK
 
-    def text(self) -> str:
-        """What became of it, how much was done, and the command that goes on."""
+    def text(self, warnings: Sequence[str] = ()) -> str:
+        """What became of it, how much was done, what it warned of, and the command that goes on."""
         described = self._description
         go_on = GoOn(self._files, is_fed=described is not None
                      and described.options.task_file == "-")
-        lines = [f"{self._what()}: {self._counts_text()}."]
+        lines = [f"{self._what()}: {self._counts_text()}.", *warnings]
         if self._was_killed:
             lines.append("Tasks that ran when it was killed may run on: a resume waits for them.")
         if text := advice(self._ending, self._has_failures, self._has_tasks_left, go_on):

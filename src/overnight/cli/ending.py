@@ -10,6 +10,7 @@ from overnight.core.summary import ends_with_counts, summary_facts, summary_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from overnight.core.summary import Summary
@@ -28,7 +29,8 @@ WORDS = {
 
 
 def closing_text(
-    summary: Summary | None, verdict: Verdict, go_on: GoOn, *, colour: bool
+    summary: Summary | None, verdict: Verdict, go_on: GoOn, *, colour: bool,
+    warnings: Sequence[str] = (),
 ) -> str:
     """The summary, how the run ended, and the one command that goes on.
 
@@ -37,11 +39,14 @@ def closing_text(
         verdict: How the run ended.
         go_on: The commands that go on with it.
         colour: Whether the terminal may be asked for bold and red.
+        warnings: Lines that say what the run has warned of.
     """
     parts = []
     if summary is not None:
         text = summary_text(summary, "", _clock, colour=colour, report=go_on.report)
         parts.append(text.rstrip("\n"))
+        if warnings:
+            parts += ["", *warnings]
     if verdict.ending != v.COMPLETE:
         # What was found in a list has been said already, at its length.
         reason = f": {verdict.reason}" if verdict.reason and verdict.error is None else ""

@@ -206,8 +206,10 @@ class Showing:
             if not self._options.quiet:
                 say(all_done_text(counts.skipped, counts.skipped_failed, go_on))
         elif self._progress is not None and not self._options.quiet:
+            log = self._options.logfile or go_on.files.driver_log
             say(closing_text(self._progress.summary, verdict, go_on,
-                             colour=_has_colour(sys.stderr)))
+                             colour=_has_colour(sys.stderr),
+                             warnings=list(self._progress.warned.lines(log))))
         elif verdict.has_tasks_left or verdict.ending != COMPLETE:
             say(closing_text(None, verdict, go_on, colour=False))
         if self._options.is_compatible and self._options.exit_code and verdict.has_failures:

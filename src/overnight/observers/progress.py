@@ -5,6 +5,7 @@ from __future__ import annotations
 from overnight.core.effects import CommandEnded, TaskEnded, TasksSkipped
 from overnight.core.summary import Summary
 from overnight.core.summary.causes import ending, last_words
+from overnight.core.summary.warned import Warned
 from overnight.model.progress import Progress
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ class ProgressObserver:
 
     Attributes:
         summary: Of everything recorded so far.
+        warned: What was warned of so far.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class ProgressObserver:
             total: Tasks in the list, once that is known.
         """
         self.summary = Summary()
+        self.warned = Warned()
         self._scheduler = scheduler
         self._screen = screen
         self._total = total
@@ -80,7 +83,9 @@ class ProgressObserver:
                 self._given_at[attempt.task.id] = self._now
 
     def told(self, level: str, text: str) -> None:
-        """Notices for a person stand above the block."""
+        """Notices for a person stand above the block; warnings are kept for the end too."""
+        if level in ("warning", "error"):
+            self.warned.add(text)
         if self._screen is not None and level != "info":
             self._screen.say(text)
 
