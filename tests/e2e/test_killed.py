@@ -259,7 +259,8 @@ def test_driver_and_engine_killed_at_once_leave_no_task_beside_its_rerun(stage: 
     for pid in [*live.runners(), live.engine(), live.pid]:
         os.kill(pid, signal.SIGKILL)
     live.process.wait()
-    assert "sleep 1000" in {p.command for p in stage.left()}, "its runner is gone: it runs on"
+    # Its runner is gone: it runs on. It may have said that it began before it sleeps.
+    until(lambda: "sleep 1000" in {p.command for p in stage.left()}, "the task runs on")
     assert stage.run(disbatch("-p", "P", "-r", "P_status.txt", "Tasks")).status == 0
     assert "sleep 1000" not in {p.command for p in stage.left()}
     assert stage.codes("P") == {0: 0}
@@ -270,7 +271,7 @@ def test_driver_and_engine_killed_at_once_leave_no_task_beside_its_rerun(stage: 
 def test_a_driver_killed_in_its_first_moments_leaves_a_run_that_can_be_begun(
     stage: Stage, moment: str
 ) -> None:
-    stage.write("Tasks", "true", "true")
+    stage.write("Tasks", *["until [ -e go ]; do sleep 0.02; done"] * 2)
     live = stage.start(disbatch("-p", "P", "Tasks"))
     if moment == "starting":
         stage.appears("P_lock")
@@ -278,6 +279,7 @@ def test_a_driver_killed_in_its_first_moments_leaves_a_run_that_can_be_begun(
         live.engine()
     live.signal(signal.SIGKILL)
     live.process.wait()
+    stage.write("go")
     assert stage.run(_go_on(stage, "P")).status == 0
     assert stage.codes("P") == {0: 0, 1: 0}
     stage.is_empty_soon()

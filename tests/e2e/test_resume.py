@@ -163,7 +163,7 @@ def test_files_of_earlier_runs_count_on_when_a_run_is_resumed(stage: Stage) -> N
 
 def test_a_changed_command_is_refused_with_both_texts(stage: Stage) -> None:
     stage.write("Tasks", "echo one", "echo two")
-    stage.run(disbatch("-p", "P", "Tasks"))
+    stage.run(disbatch("-p", "P", "-t", "1", "Tasks"))
     stage.write("Tasks", "echo one", f"echo changed; {RAN}")
     ended = stage.run(disbatch("-p", "Q", "-r", "P_status.txt", "Tasks"))
     assert ended.status == 1
