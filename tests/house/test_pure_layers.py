@@ -17,8 +17,8 @@ PURE = below("core", "formats", "model", "ports")
 ALLOWED = {
     "__future__", "array", "ast", "base64", "binascii", "bisect", "collections",
     "collections.abc", "dataclasses", "difflib", "enum", "fractions", "functools", "hashlib",
-    "heapq", "itertools", "json", "math", "operator", "re", "shlex", "statistics", "string",
-    "struct", "textwrap", "typing", "unicodedata", "zlib",
+    "heapq", "hmac", "itertools", "json", "math", "operator", "re", "shlex", "statistics",
+    "string", "struct", "textwrap", "typing", "unicodedata", "zlib",
 }  # fmt: skip
 
 CALLS_THAT_REACH_OUT = {"__import__", "breakpoint", "eval", "exec", "input", "open", "print"}
