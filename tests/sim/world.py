@@ -31,7 +31,7 @@ from overnight.model.task import Barrier, DoneBefore, PerEngine, Task
 def setup(generation: int, slots: int) -> Setup:
     return Setup(
         "sim", "sim", generation, 0, slots, 1, "/", [], False, 0.0, True, None, 2.0, None, [], "",
-        1e9,
+        1e9, driver=f"driver {generation}",
     )
 
 
@@ -54,9 +54,9 @@ class SimRunner:
 class SimEngine:
     """The engine's machine, and its runners as values."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, redials: bool = False) -> None:
         self.world = world
-        self.machine = Engine(core_count=4, most_slots_each=8)
+        self.machine = Engine(core_count=4, most_slots_each=8, redials=redials)
         self.runners: dict[int, SimRunner] = {}
         self.is_connected = True
         self.is_listening = False
@@ -281,7 +281,10 @@ class SimDriver:
         self.to_engine.append(lambda e: e.step(ee.CloseAsked(effect.runs_stop)))
 
     def on_Acknowledge(self, effect) -> None:
-        self.to_engine.append(lambda e: e.step(ee.Acknowledged(effect.seq)))
+        if effect.engine == self.engine_id:
+            self.to_engine.append(lambda e: e.step(ee.Acknowledged(effect.seq)))
+        elif effect.engine in self.world.closed:
+            self.world.closed[effect.engine].step(ee.Acknowledged(effect.seq))
 
     def on_Finish(self, effect) -> None:
         self.verdict = effect.verdict
@@ -303,6 +306,7 @@ class World:
         self.commands: Counter = Counter()
         self.wants_engine = False
         self.spools: list = []  # of engines that have left
+        self.closed: dict[int, SimEngine] = {}  # that wait for their last acknowledgement, by id
         self.engine: SimEngine | None = None
         self.driver: SimDriver | None = SimDriver(self, 1)
         self.generation = 1
@@ -433,8 +437,14 @@ class World:
 
     def start_engine(self) -> None:
         self.wants_engine = False
+        self.retire()
         self.engine = SimEngine(self)
         self.connect()
+
+    def retire(self) -> None:
+        """Another engine comes in place of one that has closed and keeps reports."""
+        if self.engine is not None and not self.engine.has_left:
+            self.closed[self.driver.engine_id] = self.engine
 
     def connect(self) -> None:
         engine, driver = self.engine, self.driver
@@ -482,6 +492,12 @@ class World:
         if self.random.random() < 0.5:
             del self.rows[self.durable_rows:]
         self.durable_rows = len(self.rows)
+        for engine in self.closed.values():
+            engine.step(ee.DriverGone())
+            while engine.owed:
+                engine.step(engine.owed.popleft())
+            self.spools.append(engine.spool)
+        self.closed.clear()
         if self.engine is not None and not self.engine.has_left:
             self.engine.is_connected = False
             self.engine.to_driver.clear()

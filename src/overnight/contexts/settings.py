@@ -35,6 +35,7 @@ class Settings:
         self.generation = generation
         self.output_dir = output_dir
         self._name_tasks = name_tasks
+        self._driver = os.urandom(8).hex()
 
     def setup(
         self, rank: int, share: NodeShare, slot_variables: Sequence[list[bytes]] = (),
@@ -71,6 +72,7 @@ class Settings:
             spools=list(spools or (files.spool(own), f"{private}/{own}.spool")),
             attach=attach or f"{private}/{own}.sock",
             keep_reports_s=options.keep_reports,
+            driver=self._driver,
         )
 
 

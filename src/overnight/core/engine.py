@@ -7,7 +7,8 @@ Rules:
 * START commands run one after the other before the first attempt, STOP commands after
   the last. A new driver does not run START again.
 * Alone - without a driver - nothing is started; what runs finishes, and is written to a
-  spool. Then the STOP commands run and the engine leaves; the spool stays.
+  spool. Then the STOP commands run and the engine leaves; the spool stays. One that can
+  call its run itself stays instead, as long as its run may take it in again.
 * An engine obeys the driver with the highest generation it has seen.
 * What a dead runner had in hand is lost: which of it had been started cannot be known.
   It is reported when nothing of it is alive any more, not before.
@@ -36,6 +37,7 @@ from overnight.core.engine_events import (
     Refuse,
     RunCommand,
     RunnerDied,
+    RunOver,
     SayClosed,
     SayCommandsEnded,
     SayEnded,
@@ -70,6 +72,12 @@ BUSY_COUNT = 25
 BUSY_S = 0.25
 """So many ends in that time, a hundred a second, are worth a runner for each core."""
 
+TERMINATED_WAITS_S = 20.0
+"""An engine that was told to end, and has no driver, tries for so long to say how it ended."""
+
+UNKNOWN_CALLS_S = 60.0
+"""An engine that no driver has set up yet calls its run for so long."""
+
 DEATHS_IN_A_ROW = 3
 """Runners that died without a report between them: this machine runs nothing."""
 
@@ -100,12 +108,13 @@ class Engine:
         unacknowledged: Batches by sequence number.
     """
 
-    def __init__(self, core_count: int, most_slots_each: int) -> None:
+    def __init__(self, core_count: int, most_slots_each: int, redials: bool = False) -> None:
         """Begin without a driver's word.
 
         Args:
             core_count: Cores this process may use.
             most_slots_each: Slots one runner can hold.
+            redials: While alone it calls its run: a driver may take it back.
         """
         self.setup: Setup | None = None
         self.phase = WAITING
@@ -126,6 +135,8 @@ class Engine:
         self._busy_count = 0
         self._has_left = False
         self._leaves_at = NEVER  # alone, done, and the spool not written
+        self._redials = redials
+        self._hopes_until = NEVER  # alone: a driver may take it back until then
         self._effects: list[Effect] = []
 
     @property
@@ -146,7 +157,8 @@ class Engine:
     @property
     def wake_at(self) -> float:
         """When to call ``step`` at the latest, by the clock that ``at`` is read from."""
-        return min(self.runners.wake_at, self._leaves_at)
+        hopes_until = self._hopes_until if self._redials and self.is_alone else NEVER
+        return min(self.runners.wake_at, self._leaves_at, hopes_until)
 
     def in_hand(self) -> list[Attempt]:
         """Attempts that may be running."""
@@ -168,6 +180,8 @@ class Engine:
             else:
                 self.runners.wake_at = NEVER
                 self._go_on(at)
+        elif self.is_alone and not self._hopes(at):
+            self._leave()
         return effects
 
     # ---- what the driver says
@@ -176,6 +190,7 @@ class Engine:
         setup = event.setup
         if setup.generation < self._generation or (
             setup.generation == self._generation and self.setup is not None
+            and not self._is_own_driver(setup)
         ):
             self._effects.append(Refuse(self._generation))
             return
@@ -186,8 +201,13 @@ class Engine:
         if self.is_alone:
             self._take_over()
 
+    def _is_own_driver(self, setup: Setup) -> bool:
+        """Whether these come from the driver it has, or had before its link was cut."""
+        return bool(setup.driver) and self.setup is not None and setup.driver == self.setup.driver
+
     def _take_over(self) -> None:
         self.is_alone = False
+        self._hopes_until = NEVER
         self._leaves_at = NEVER
         self._effects.append(StopListening())
         for sequence, batch in self.unacknowledged.items():
@@ -268,12 +288,16 @@ class Engine:
         self._want_back(None)
 
     def on_driver_gone(self, event: DriverGone, at: float) -> None:
-        if self.setup is None or (self.phase == CLOSED and not self.unacknowledged):
-            self._leave()
-            return
         if self.is_alone:
             return
+        has_ended = self.phase == CLOSED and not self.unacknowledged
+        if has_ended or (self.setup is None and not self._redials):
+            self._leave()
+            return
         self.is_alone = True
+        if self._redials:  # min: it may have been told to end before
+            patience_s = UNKNOWN_CALLS_S if self.setup is None else self.setup.keep_reports_s
+            self._hopes_until = min(self._hopes_until, at + patience_s)
         self._want_back(None)  # the next driver's to give out again
         self._effects.append(Listen())
         for sequence, batch in self.unacknowledged.items():
@@ -290,6 +314,12 @@ class Engine:
             self._close(runs_stop=False)
         self._runs_stop = False
         self._commands.clear()
+        self._hopes_until = min(self._hopes_until, at + TERMINATED_WAITS_S)
+
+    def on_run_over(self, event: RunOver, at: float) -> None:
+        """Its run has ended without it: what it keeps is for a resume to collect."""
+        if self.is_alone:
+            self._hopes_until = at
 
     # ---- what the runners say
 
@@ -407,6 +437,8 @@ class Engine:
         """Run the next per-engine command, or go to the next phase, or leave."""
         if self._command is not None or self._is_held_up():
             return
+        if self.phase <= OPEN and self._hopes(at):
+            return
         if self.phase == OPENING and not self.is_alone:
             self._open(at)
         elif self.phase in (OPENING, OPEN, CLOSING):
@@ -418,6 +450,10 @@ class Engine:
             self._leave_when_safe(at)
         elif self.is_alone:
             self._leave()
+
+    def _hopes(self, at: float) -> bool:
+        """Whether it is alone and a driver may yet take it back."""
+        return self._redials and self.is_alone and at < self._hopes_until
 
     def _is_held_up(self) -> bool:
         """Whether something must end first."""
@@ -453,6 +489,8 @@ class Engine:
     def _leave_when_safe(self, at: float) -> None:
         """Leave when nobody could miss a report: all acknowledged, or all in a spool."""
         batches = self.unacknowledged.values()
+        if self._hopes(at):
+            return
         if all(batch.is_kept for batch in batches) if self.is_alone else not batches:
             self._leave()
         elif self.is_alone and self._leaves_at == NEVER:
@@ -484,4 +522,5 @@ _HANDLERS: dict[type, Callable[[Engine, Any, float], None]] = {
     OrphansEnded: Engine.on_orphans_ended,
     Kept: Engine.on_kept,
     Terminated: Engine.on_terminated,
+    RunOver: Engine.on_run_over,
 }

@@ -165,6 +165,12 @@ class Terminated:
     __slots__ = ()
 
 
+class RunOver:
+    """The run takes nobody in any more: it has ended, in order."""
+
+    __slots__ = ()
+
+
 # ---- effects: towards the driver
 
 
@@ -376,7 +382,7 @@ if TYPE_CHECKING:
     Event = (
         SetUp | CommandsGiven | Assigned | RecallAsked | EndAsked | Acknowledged | CloseAsked
         | DriverGone | AttemptsEnded | CommandEnded | HandedBack | SlotsReleased
-        | RunnerDied | OrphansEnded | Kept | Terminated
+        | RunnerDied | OrphansEnded | Kept | Terminated | RunOver
     )
     Effect = (
         SayEnded | SayKept | SayCommandsEnded | SayOpened | SayRecalled | SayTaken | SayClosed

@@ -40,11 +40,67 @@ class SourceFailed:
 class EngineStarting:
     """A context has started the process of an engine; it may join."""
 
-    __slots__ = ("context", "engine")
+    __slots__ = ("context", "engine", "task_limit")
 
-    def __init__(self, engine: int, context: str) -> None:
+    def __init__(self, engine: int, context: str, task_limit: int = 0) -> None:
         self.engine = engine
         self.context = context
+        self.task_limit = task_limit  # of its context, where that has one of its own; 0: none
+
+
+class EngineAwaited:
+    """An engine of an earlier driver lives elsewhere, perhaps, and will call this one.
+
+    What it runs is not known before it has joined: it may be any task without a row.
+    """
+
+    __slots__ = ("context", "engine", "node")
+
+    def __init__(self, engine: int, context: str, node: str) -> None:
+        self.engine = engine
+        self.context = context
+        self.node = node
+
+
+class EngineCutOff:
+    """The link to an engine has ended, and the engine may live on and come back."""
+
+    __slots__ = ("engine", "reason")
+
+    def __init__(self, engine: int, reason: str) -> None:
+        self.engine = engine
+        self.reason = reason
+
+
+class EngineReturned:
+    """An engine that was cut off is here again; all that it kept has been handed in.
+
+    Attributes:
+        engine: Its id.
+        task_ids: What it has in hand: anything else that it held was never started.
+        is_open: Its START commands have run.
+        is_closing: It takes nothing more.
+    """
+
+    __slots__ = ("engine", "is_closing", "is_open", "task_ids")
+
+    def __init__(
+        self, engine: int, task_ids: Sequence[int], is_open: bool, is_closing: bool
+    ) -> None:
+        self.engine = engine
+        self.task_ids = task_ids
+        self.is_open = is_open
+        self.is_closing = is_closing
+
+
+class EngineAbandoned:
+    """An engine that is cut off is not waited for any more, though nothing is proved."""
+
+    __slots__ = ("engine", "reason")
+
+    def __init__(self, engine: int, reason: str) -> None:
+        self.engine = engine
+        self.reason = reason
 
 
 class EngineJoined:
@@ -207,7 +263,8 @@ class StopAsked:
 
 if TYPE_CHECKING:
     Event = (
-        ItemsRead | SourceFailed | EngineStarting | EngineJoined | EngineOpened
+        ItemsRead | SourceFailed | EngineStarting | EngineAwaited | EngineJoined
+        | EngineOpened | EngineCutOff | EngineReturned | EngineAbandoned
         | AttemptsEnded | KeptReports | PerEngineEnded | AttemptsRecalled | EngineClosed
         | EngineLost | RowsDurable | RecordFailed | RecordMended | HostMeasured | StopAsked
     )

@@ -20,18 +20,22 @@ class Policy:
         delay_s: Least time between two starts.
         load_limit: Nothing starts above this load; None for no limit.
         memory_floor: Nothing starts below that many free bytes; None for no limit.
+        starts_bare: It has no context of its own, and waits for what is added (-S).
+        how_to_add: What a person types to add slots; empty where nobody can.
+        how_to_forget: What a person types who knows that a machine is gone, with ``HOST``.
     """
 
     __slots__ = (
-        "crash_limit", "delay_s", "fails_fast", "gives_out_lost", "load_limit", "max_failures",
-        "memory_floor", "retries", "task_limit",
+        "crash_limit", "delay_s", "fails_fast", "gives_out_lost", "how_to_add", "how_to_forget",
+        "load_limit", "max_failures", "memory_floor", "retries", "starts_bare", "task_limit",
     )
 
     def __init__(
         self, max_failures: int | None = None, fails_fast: bool = False, retries: int = 0,
         crash_limit: int = 3, gives_out_lost: bool = False, task_limit: int = 0,
         delay_s: float = 0.0, load_limit: float | None = None,
-        memory_floor: int | None = None,
+        memory_floor: int | None = None, starts_bare: bool = False, how_to_add: str = "",
+        how_to_forget: str = "",
     ) -> None:
         self.max_failures = max_failures
         self.fails_fast = fails_fast
@@ -42,6 +46,9 @@ class Policy:
         self.delay_s = delay_s
         self.load_limit = load_limit
         self.memory_floor = memory_floor
+        self.starts_bare = starts_bare
+        self.how_to_add = how_to_add
+        self.how_to_forget = how_to_forget
 
     @property
     def allows_prefetch(self) -> bool:

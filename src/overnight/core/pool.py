@@ -31,8 +31,8 @@ class EngineState:
     """One engine as the scheduler sees it, from the start of its process to its end."""
 
     __slots__ = (
-        "context", "held", "id", "node", "prefetch", "rank", "recent", "slots", "state",
-        "was_told_to_leave",
+        "absent_since", "context", "held", "holds_unknown", "id", "node", "prefetch", "rank",
+        "recent", "say_absent_at", "slots", "state", "was_told_to_leave",
     )
 
     def __init__(self, id: int, context: str) -> None:
@@ -46,16 +46,29 @@ class EngineState:
         self.recent: deque[float] = deque(maxlen=RECENT)  # seconds its last tasks took
         self.prefetch = 0
         self.was_told_to_leave = False
+        self.absent_since: float | None = None  # its link has ended, and it may come back
+        self.say_absent_at = 0.0
+        self.holds_unknown = False  # what it runs is not known before it has joined
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether nobody can reach it at present."""
+        return self.absent_since is not None
+
+    @property
+    def takes_tasks(self) -> bool:
+        """Whether it may be given tasks now."""
+        return self.state == OPEN and self.absent_since is None
 
     @property
     def free_slots(self) -> int:
         """Slots that nothing is meant for."""
-        return self.slots - len(self.held) if self.state == OPEN else 0
+        return self.slots - len(self.held) if self.takes_tasks else 0
 
     @property
     def room(self) -> int:
         """Attempts that may be given to it, prefetched ones included."""
-        return self.slots + self.prefetch - len(self.held) if self.state == OPEN else 0
+        return self.slots + self.prefetch - len(self.held) if self.takes_tasks else 0
 
     def judge_prefetch(self) -> None:
         """Set how many attempts it may hold beyond its slots, by its last tasks."""
@@ -74,6 +87,8 @@ class Pool:
         self._engines: dict[int, EngineState] = {}
         self._arrived = 0
         self.given: dict[str, int] = {}  # tasks assigned, by context
+        self.absent: dict[int, EngineState] = {}  # those that nobody can reach at present
+        self.limits: dict[str, int] = {}  # of contexts that have one of their own
 
     def __iter__(self) -> Iterator[EngineState]:
         return iter(self._engines.values())
@@ -85,12 +100,15 @@ class Pool:
         """The engine with this id, or None if it has left or never was."""
         return self._engines.get(engine)
 
-    def add(self, engine: int, context: str) -> None:
+    def add(self, engine: int, context: str, task_limit: int = 0) -> EngineState:
         """An engine's process was started for this context."""
         if engine in self._engines:
             raise InvariantBroken(f"engine {engine} started twice")
-        self._engines[engine] = EngineState(engine, context)
+        state = self._engines[engine] = EngineState(engine, context)
         self.given.setdefault(context, 0)
+        if task_limit:
+            self.limits[context] = task_limit
+        return state
 
     def join(self, engine: int, node: str, slots: int, is_open: bool) -> EngineState | None:
         """It said hello: it has a rank and slots now."""
@@ -105,12 +123,28 @@ class Pool:
 
     def remove(self, engine: int) -> EngineState | None:
         """It has left; what it held is in the state returned."""
+        self.absent.pop(engine, None)
         return self._engines.pop(engine, None)
 
     @property
     def slots(self) -> int:
         """Slots of all engines that take tasks."""
-        return sum(e.slots for e in self if e.state == OPEN)
+        return sum(e.slots for e in self if e.takes_tasks)
+
+    def note_absent(self, engine: EngineState, at: float, say_at: float) -> None:
+        """It cannot be reached since then; that it is so is first said at the other time."""
+        engine.absent_since, engine.say_absent_at = at, say_at
+        self.absent[engine.id] = engine
+
+    def note_back(self, engine: EngineState) -> None:
+        """It can be reached again."""
+        engine.absent_since, engine.holds_unknown = None, False
+        self.absent.pop(engine.id, None)
+
+    @property
+    def holds_unknown(self) -> bool:
+        """Whether some engine may run tasks that nobody here knows of."""
+        return any(e.holds_unknown for e in self.absent.values())
 
     @property
     def live_count(self) -> int:

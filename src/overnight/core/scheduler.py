@@ -23,6 +23,7 @@ from collections import deque
 
 from overnight.core import pool as p
 from overnight.core import verdict as v
+from overnight.core.absent import FIRST_S, RETURNS_WITHIN_S, say_absent
 from overnight.core.dispatch import shares
 from overnight.core.effects import (
     Acknowledge,
@@ -49,10 +50,14 @@ from overnight.core.events import (
     SOFT,
     AttemptsEnded,
     AttemptsRecalled,
+    EngineAbandoned,
+    EngineAwaited,
     EngineClosed,
+    EngineCutOff,
     EngineJoined,
     EngineLost,
     EngineOpened,
+    EngineReturned,
     EngineStarting,
     HostMeasured,
     ItemsRead,
@@ -143,6 +148,8 @@ class Scheduler:
         self._asked_for_engines = False
         self._awaits_engines = False  # asked, and the answer is not here yet
         self._losses = 0  # engines lost since the last report of any
+        self._drains = False  # some engine was asked to take nothing more
+        self._lets_absent_go_at: float | None = None  # the run is over but for engines away
         self._record_number = 0
         self._durable_number = 0
         self._unacknowledged: deque[tuple[int, int, int]] = deque()  # record no., engine, seq
@@ -157,6 +164,10 @@ class Scheduler:
             RowsDurable: self.on_rows_durable,
             SourceFailed: self.on_source_failed,
             EngineStarting: self.on_engine_starting,
+            EngineAwaited: self.on_engine_awaited,
+            EngineCutOff: self.on_engine_cut_off,
+            EngineReturned: self.on_engine_returned,
+            EngineAbandoned: self.on_engine_abandoned,
             EngineJoined: self.on_engine_joined,
             EngineOpened: self.on_engine_opened,
             KeptReports: self.on_kept_reports,
@@ -210,12 +221,19 @@ class Scheduler:
 
     def on_engine_starting(self, event: EngineStarting) -> None:
         self._awaits_engines = False
-        self.pool.add(event.engine, event.context)
+        self.pool.add(event.engine, event.context, event.task_limit)
+
+    def on_engine_awaited(self, event: EngineAwaited) -> None:
+        engine = self.pool.add(event.engine, event.context)
+        engine.node = event.node
+        engine.holds_unknown = True
+        self._note_absent(engine, f"an engine of an earlier driver on {event.node} is awaited")
 
     def on_engine_joined(self, event: EngineJoined) -> None:
         engine = self.pool.join(event.engine, event.node, event.slots, event.is_open)
         if engine is None:
             return
+        self.pool.note_back(engine)
         if event.is_closing:
             engine.state = p.CLOSING
         for attempt in event.running:
@@ -333,6 +351,50 @@ class Scheduler:
         if self.policy.gives_out_lost and self._losses < self.policy.crash_limit:
             self._asked_for_engines = False
 
+    def on_engine_cut_off(self, event: EngineCutOff) -> None:
+        engine = self.pool.get(event.engine)
+        if engine is None or engine.is_absent:
+            return
+        if engine.was_told_to_leave and not engine.held:
+            self.pool.remove(engine.id)  # its last word was lost with the link
+            return
+        self._note_absent(
+            engine, f"engine {engine.rank} on {engine.node} is cut off: {event.reason}"
+        )
+
+    def _note_absent(self, engine: p.EngineState, text: str) -> None:
+        self.pool.note_absent(engine, self._at, self._at + FIRST_S)
+        self._tell("info", text)
+
+    def on_engine_returned(self, event: EngineReturned) -> None:
+        """It goes on where it was; what it had been given and never started is given anew."""
+        engine = self.pool.get(event.engine)
+        if engine is None:
+            return
+        self.pool.note_back(engine)
+        in_hand = set(event.task_ids)
+        self._take_back(engine, [id for id in engine.held if id not in in_hand])
+        self._tell("info", f"engine {engine.rank} on {engine.node} is back, with "
+                           f"{len(engine.held)} tasks running")
+        if event.is_closing:
+            engine.state = p.CLOSING
+        elif engine.was_told_to_leave:
+            engine.state = p.OPEN if event.is_open else p.JOINED
+            self._close(engine)  # it may never have heard of it
+        elif not event.is_open:
+            engine.state = p.JOINED  # the START commands are given once more
+        elif engine.state != p.DRAINING:
+            engine.state = p.OPEN
+        if self.stop is not None and self.stop.how >= END:
+            self._end_attempts(engine, self.stop)
+
+    def on_engine_abandoned(self, event: EngineAbandoned) -> None:
+        engine = self.pool.remove(event.engine)
+        if engine is not None:
+            self._tell("error", f"engine on {engine.node or engine.context} is left behind:"
+                                f" {event.reason}")
+            self._take_back(engine, list(engine.held))
+
     def on_rows_durable(self, event: RowsDurable) -> None:
         self._durable_number = max(self._durable_number, event.number)
         latest: dict[int, int] = {}
@@ -428,11 +490,15 @@ class Scheduler:
         for engine in self.pool:
             self._recall_all(engine)
             if stop.how >= END and engine.state > p.STARTING:
-                reason = stop.reason if stop.ending == v.STOPPED else stop.ending
-                self._effects.append(EndAttempts(engine.id, reason, stop.how == KILL))
+                self._end_attempts(engine, stop)
+
+    def _end_attempts(self, engine: p.EngineState, stop: Stop) -> None:
+        if not engine.is_absent:
+            reason = stop.reason if stop.ending == v.STOPPED else stop.ending
+            self._effects.append(EndAttempts(engine.id, reason, stop.how == KILL))
 
     def _recall_all(self, engine: p.EngineState) -> None:
-        if engine.held and engine.state == p.OPEN:
+        if engine.held and engine.takes_tasks:
             self._effects.append(Recall(engine.id, list(engine.held)))
 
     # -- decisions, once at the end of a step -------------------------------------------
@@ -443,6 +509,7 @@ class Scheduler:
             self._advance()
             self._read_ahead()
         self._retire_contexts()
+        self._effects += say_absent(self.pool.absent.values(), self._at, self.policy.how_to_forget)
         if self._is_over():
             self._finish()
 
@@ -502,7 +569,7 @@ class Scheduler:
         """Record the barrier if everything before it is settled and durable."""
         if self.barrier_since is None:
             self.barrier_since = self._at
-        if self.ready or self.waiting or self.pool.live_count:
+        if self.ready or self.waiting or self.pool.live_count or self.pool.holds_unknown:
             return False
         if self._durable_number < self._record_number or self._entries:
             self._effects.append(MakeDurable())
@@ -528,7 +595,7 @@ class Scheduler:
         count = self._startable_count()
         if self.policy.delay_s:
             count = min(count, 1)
-        engines = [e for e in self.pool if e.state == p.OPEN and self._context_room(e) > 0]
+        engines = [e for e in self.pool if e.takes_tasks and self._context_room(e) > 0]
         prefetches = self.policy.allows_prefetch and self._is_plentiful(count)
         given = 0
         for engine, share in shares(count, engines, prefetches) if count else ():
@@ -559,7 +626,7 @@ class Scheduler:
 
     def _have_engines(self) -> bool:
         for engine in self.pool:
-            if engine.state == p.JOINED:
+            if engine.state == p.JOINED and not engine.is_absent:
                 if self._context_room(engine) > 0:
                     self._open(engine)
                 else:
@@ -576,7 +643,7 @@ class Scheduler:
 
     def _may_start(self) -> bool:
         """Whether nothing holds back starts: a broken record, --delay, --load, --memfree."""
-        if self._record_fault:
+        if self._record_fault or self.pool.holds_unknown:
             return False
         if self._at < self._next_start_at:
             self._effects.append(WakeAt(self._next_start_at))
@@ -602,7 +669,7 @@ class Scheduler:
         return f"{free >> 20} MiB of memory are free, below --memfree ({floor >> 20} MiB)"
 
     def _context_room(self, engine: p.EngineState) -> int:
-        limit = self.policy.task_limit
+        limit = self.pool.limits.get(engine.context, self.policy.task_limit)
         return limit - self.pool.given[engine.context] if limit else NO_LIMIT
 
     def _assign(self, engine: p.EngineState, count: int) -> int:
@@ -625,7 +692,7 @@ class Scheduler:
 
     def _retire_contexts(self) -> None:
         """Engines of a context that has had all its tasks leave when theirs are done."""
-        if not self.policy.task_limit:
+        if not (self.policy.task_limit or self.pool.limits or self._drains):
             return
         for engine in self.pool:
             if engine.state == p.OPEN and self._context_room(engine) <= 0:
@@ -649,6 +716,8 @@ class Scheduler:
             return False
         if self.stop is not None:
             return True
+        if self.pool.holds_unknown:
+            return False
         has_work = bool(self.ready or self.waiting or self.backlog)
         if has_work or not self._source_ended:
             return self._is_stranded()
@@ -675,6 +744,7 @@ class Scheduler:
         for engine in self.pool:
             if engine.state != p.STARTING:
                 self._close(engine)
+        self._let_absent_go()
         if len(self.pool):
             return
         self._flush_entries()
@@ -688,6 +758,24 @@ class Scheduler:
             return
         self.is_finished = True
         self._effects.append(Finish(self._verdict(self.stop.ending if self.stop else v.COMPLETE)))
+
+    def _let_absent_go(self) -> None:
+        """Engines that are away and hold nothing are waited for a moment, and not for ever.
+
+        They learn that the run is over by themselves.
+        """
+        absent = list(self.pool.absent.values())
+        if not absent:
+            return
+        if self._lets_absent_go_at is None:
+            self._lets_absent_go_at = self._at + RETURNS_WITHIN_S
+        if self.stop is None and self._at < self._lets_absent_go_at:
+            self._effects.append(WakeAt(self._lets_absent_go_at))
+            return
+        for engine in absent:
+            self.pool.remove(engine.id)
+            self._tell("warning", f"engine on {engine.node} is still cut off: the run ends"
+                                  " without it")
 
     def _verdict(self, ending: str) -> v.Verdict:
         left = bool(self.ready or self.waiting or self.counts.cut) or not self._source_ended
@@ -703,6 +791,8 @@ class Scheduler:
         if engine.state in (p.CLOSING, p.STARTING):
             return
         engine.was_told_to_leave = True
+        if engine.is_absent:
+            return  # told when it is back
         was_opened = engine.state in (p.OPENING, p.OPEN, p.DRAINING)
         engine.state = p.CLOSING
         is_killed = self.stop is not None and self.stop.how >= KILL

@@ -32,7 +32,11 @@ HELLO      mapping, after the 16 magic bytes: ``link`` (version), ``version`` (o
            ``start`` (start time of the process, clock ticks since boot), ``boot``
            (boot id), ``host``, ``cores``, ``python``, ``started`` (whether its START
            commands have run), ``closing`` (it takes nothing more), ``running`` (how many
-           RUNNING rows follow)
+           RUNNING rows follow). One that joins by itself adds ``join``, a mapping: ``id``
+           (its own, for its life), ``label`` (of its context, or empty), ``node`` (its
+           host as rows have it), ``place`` (where its process number means something),
+           ``slots``, ``cores_per_task``, ``slot_variables``, ``task_limit`` (of its
+           context, 0 for none), ``launch`` (whoever started it knows it by this)
 RUNNING    rows of attempts that run here, after HELLO of an engine that lived on
 OPENED     its START commands are over: it takes tasks
 ENDED      a sequence number and rows of reports
@@ -101,10 +105,12 @@ class Setup:
         keep_reports_s: How long a spool waits to be collected.
         slot_variables: ``b"NAME=VALUE"`` for each slot, indexed by slot, or empty; those
             of slot 0 also for per-engine commands (``-E``, ``-g``).
+        driver: Of one driver and no other. An engine whose link was cut takes the same
+            driver back, and refuses another one of the same generation.
     """
 
     __slots__ = (
-        "always_shell", "attach", "cores_per_task", "cwd", "generation", "keep_reports_s",
+        "always_shell", "attach", "cores_per_task", "cwd", "driver", "generation", "keep_reports_s",
         "kill_after_s", "late_output_s", "leaves_children", "name_tasks", "output_dir", "rank",
         "run", "slot_variables", "slots", "spools", "timeout_s", "variables",
     )
@@ -114,7 +120,7 @@ class Setup:
         cores_per_task: int, cwd: str, variables: list[bytes], always_shell: bool,
         late_output_s: float, leaves_children: bool, timeout_s: float | None,
         kill_after_s: float, output_dir: str | None, spools: list[str], attach: str,
-        keep_reports_s: float, slot_variables: Sequence[list[bytes]] = (),
+        keep_reports_s: float, slot_variables: Sequence[list[bytes]] = (), driver: str = "",
     ) -> None:
         self.run = run
         self.name_tasks = name_tasks
@@ -133,5 +139,5 @@ class Setup:
         self.spools = spools
         self.attach = attach
         self.keep_reports_s = keep_reports_s
-        self.slot_variables = slot_variables or []
         self.slot_variables = slot_variables
+        self.driver = driver
