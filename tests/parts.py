@@ -50,6 +50,20 @@ def _fuse() -> str | None:
     return None if importlib.util.find_spec("fuse") else "Python package fusepy not found"
 
 
+def _namespaces() -> str | None:
+    """Whether a command can be run as if on another machine: name, processes, mounts."""
+    if missing := _root():
+        return missing
+    tried = subprocess.run(
+        ["unshare", "--uts", "--pid", "--fork", "--mount-proc", "hostname", "elsewhere"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    return None if tried.returncode == 0 else f"no namespaces: {tried.stderr.strip()}"
+
+
 def _ps() -> str | None:
     return None if shutil.which("ps") else "ps not found"
 
@@ -65,6 +79,7 @@ def _python(version: tuple[int, int]) -> Probe:
 PARTS: dict[str, Probe] = {
     "fuse": _fuse,
     "mounts": _mounts,
+    "namespaces": _namespaces,
     "ps": _ps,
     "python3.9": _python((3, 9)),
     "root": _root,

@@ -10,8 +10,8 @@ from overnight.core.recorded import Recorded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence, Set
-    from typing import Protocol
+    from collections.abc import Callable, Mapping, Sequence, Set
+    from typing import Any, Protocol
 
     from overnight.core.allocate import NodeShare
     from overnight.core.effects import Entry
@@ -68,6 +68,41 @@ if TYPE_CHECKING:
 
             Returns:
                 Numbers of processes that cannot be ended: hung in the kernel. None: proved.
+            """
+
+    class JoinedHandle(EngineHandle, Protocol):
+        """An engine that has joined by itself."""
+
+        key: str
+        context: str
+        task_limit: int
+
+        @property
+        def spool_paths(self) -> Sequence[str]:
+            """Files in which it may have kept reports."""
+
+        def has_ended(self) -> bool:
+            """Whether it is certain that its process has ended. False: nobody knows."""
+
+    class Joins(Protocol):
+        """Takes in engines that call the run."""
+
+        def admit(
+            self, about: Mapping[str, Any], hello: Mapping[str, Any],
+            next_rank: Callable[[], int],
+        ) -> JoinedHandle:
+            """Take in an engine by what it says of itself, and note it for later drivers.
+
+            Raises:
+                NoResources: It cannot be taken in.
+                LinkBroken: What it says cannot be understood.
+            """
+
+        def set_up(self, engine: JoinedHandle, about: Mapping[str, Any]) -> None:
+            """Give an engine that calls again the slots that it says it has.
+
+            Raises:
+                LinkBroken: What it says cannot be understood.
             """
 
     class Context(Protocol):
@@ -129,7 +164,7 @@ if TYPE_CHECKING:
 
     KeptPairs = Sequence[tuple[Attempt, Report]]
 else:
-    Source = EngineHandle = Context = Observer = Screen = object
+    Source = EngineHandle = JoinedHandle = Joins = Context = Observer = Screen = object
 
 
 class Survivors:
@@ -140,13 +175,16 @@ class Survivors:
         reports: Events from the spools of engines that have left.
         recorded: What need not be recorded again.
         spools: Files the reports were read from: not needed once their rows are durable.
+        awaited: Engines that will call by themselves, if they live; as contexts note them.
     """
 
     def __init__(
         self, engines: Sequence[EngineHandle] = (), reports: Sequence[KeptReports] = (),
         recorded: Recorded | None = None, spools: Sequence[str] = (),
+        awaited: Sequence[Any] = (),  # contexts.noted.NotedEngine
     ) -> None:
         self.engines = engines
         self.reports = reports
         self.recorded = recorded or Recorded()
         self.spools = spools
+        self.awaited = awaited

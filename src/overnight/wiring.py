@@ -15,19 +15,22 @@ from overnight.contexts.choose import choose_contexts
 from overnight.contexts.settings import Settings
 from overnight.core.policy import Policy
 from overnight.core.scheduler import Scheduler
+from overnight.core.summary.rerun import shell_word
 from overnight.core.verdict import NO_RECORD
 from overnight.driver.describe import Description, read_description
 from overnight.driver.fresh import made_or_removed, write_script
 from overnight.driver.list_head import refuse_what_is_no_list
 from overnight.driver.lock import PrefixLock, is_gone, read_owner, refuse_owned
-from overnight.driver.loop import Driver
+from overnight.driver.loop import Driver, Errand, Notice
 from overnight.driver.output_folder import check_output_folder
 from overnight.driver.package import pack
 from overnight.driver.prefix import check_names, name_tasks, new_files
 from overnight.driver.record import Record
 from overnight.errors import OvernightError, PrefixTaken, ResumeRefused, UsageError
+from overnight.formats.hostport import parse_use_address
 from overnight.formats.taskfile import TaskReader
 from overnight.formats.utilscript import script_text
+from overnight.model.roles import ENGINE
 from overnight.model.run import RunFiles, prefix_of_status
 from overnight.model.task import PerEngine
 from overnight.observers.log import LogObserver
@@ -39,16 +42,20 @@ from overnight.sources.stream import Stream, open_stream
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from overnight.contexts.choose import PlannedContext
     from overnight.contexts.noted import NotedEngine
     from overnight.core.verdict import Verdict
+    from overnight.driver.joining import Reception
     from overnight.model.messages import Setup
     from overnight.model.options import RunOptions
+    from overnight.net.listener import Arrival
     from overnight.ports import Context, Observer, Source
     from overnight.sources.earlier import Earlier
 
 STDIN = 0
+LISTENS_AFTER_S = 0.5
 MOST_COMMANDS = 4096
 NOBODY_WRITES_THERE = (errno.EACCES, errno.EPERM, errno.EROFS)
 """Where no lock can be made, because we may only read there, no driver of ours is either."""
@@ -205,11 +212,12 @@ class Run:
         """
         self.plan = plan
         self.files = plan.files
-        self.scheduler = Scheduler(_policy(plan.options))
+        self.scheduler = Scheduler(_policy(plan.options, plan.files))
         self.started_at = time.time()
         self._earlier = _runs_of(plan.options.resume_from)
         self._locks: list[PrefixLock] = []
         self._driver: Driver | None = None
+        self._reception: Reception | None = None
         try:
             try:
                 self._take_locks()
@@ -256,6 +264,7 @@ class Run:
             self.plan.options, self.files, self.generation,
             name_tasks(self.plan.options.task_file or "-"), self.output_dir,
         )
+        self._settings = settings
         self._contexts: list[Context] = [each.make(settings) for each in self.plan.contexts]
         with made_or_removed(self._paths()):
             self._survivors = self._find_survivors()
@@ -318,11 +327,53 @@ class Run:
         self._driver = Driver(
             self.scheduler, plan.source, self._record, self._contexts,
             [LogObserver(self._log), *observers], self._measures_host, self._survivors,
+            **self._for_joining(),
         )
         for notice in plan.notices:
             self._driver.tell("warning", notice)
         plan.notify = lambda text: self.driver.tell("warning", text)
         return self._driver
+
+    def _for_joining(self) -> dict[str, Any]:
+        """What the driver needs for engines that call it."""
+        from overnight.contexts.joined import Joined
+
+        joins = Joined(
+            self._settings, self._survivors.recorded, [each.label for each in self._contexts]
+        )
+        options = self.plan.options
+        opens_later = options.is_compatible and not options.listen
+        return {
+            "joins": joins,
+            "awaited": [joins.again(noted) for noted in self._survivors.awaited],
+            "opens_door": self._open_door_later if opens_later else None,
+        }
+
+    @property
+    def reception(self) -> Reception:
+        """Where others join; made when it is first asked for, and not open then."""
+        if self._reception is None:
+            from overnight.driver.joining import Reception
+
+            self._reception = Reception(
+                self.files, self.generation, os.getcwd(),
+                parse_use_address(self.plan.options.use_address or ":0"), self._on_arrival,
+                lambda level, text: self.driver.post(Notice(level, text)),
+            )
+        return self._reception
+
+    def _open_door_later(self) -> None:
+        """DisBatch lets others join without being asked to; a short run is not to pay for it."""
+        is_asked = self.plan.options.use_address is not None
+        self.reception.open(LISTENS_AFTER_S, is_asked=is_asked)
+
+    def _on_arrival(self, arrival: Arrival) -> None:
+        """In the door's thread: somebody who knows the secret is here."""
+        driver = self.driver
+        if arrival.role == ENGINE:
+            driver.post(Errand(lambda: driver.arrived(arrival.link, arrival.peer)))
+        else:
+            arrival.link.close()  # nobody of that role is served
 
     @property
     def _measures_host(self) -> bool:
@@ -343,13 +394,18 @@ class Run:
         the engines that keep reports stay noted: the next resume collects them.
         """
         try:
+            if self.plan.options.listen or self._survivors.awaited:
+                self.reception.open()
             verdict = self.driver.run()
             lives = any(not engine.is_gone() for engine in self._survivors.engines)
+            lives = lives or self.driver.leaves_behind
             if verdict.ending != NO_RECORD and not lives:
                 self._tidy()
             self._note_ending(verdict)
             return verdict
         finally:
+            if self._reception is not None:
+                self._reception.close()
             self._release_locks()
 
     def _note_ending(self, verdict: Verdict) -> None:
@@ -359,18 +415,20 @@ class Run:
 
     def _tidy(self) -> None:
         """Remove what only a living run needs, and what its rows make superfluous."""
-        for path in (self.files.engines, self.files.engine_file, *self._survivors.spools):
+        read = (*self._survivors.spools, *self.driver.spools_read)
+        for path in (self.files.engines, self.files.engine_file, *read):
             with suppress(OSError):
                 os.unlink(path)
 
 
-def _policy(options: RunOptions) -> Policy:
+def _policy(options: RunOptions, files: RunFiles) -> Policy:
     limit = 1 if options.fail_fast else options.max_failures
     return Policy(
         max_failures=limit, fails_fast=options.fail_fast, retries=options.retries,
         crash_limit=options.crash_limit, gives_out_lost=not options.is_compatible,
         task_limit=options.context_task_limit, delay_s=options.delay, load_limit=options.load,
         memory_floor=options.memfree,
+        how_to_forget=f"overnight pool forget {shell_word(files.prefix)} HOST",
     )
 
 

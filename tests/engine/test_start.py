@@ -120,7 +120,7 @@ def test_the_file_can_be_run_as_it_is(tmp_path: Path) -> None:
         [sys.executable, "-I", "-S", engine_file(tmp_path), "engine"],
         capture_output=True, text=True, timeout=60, check=False,
     )
-    assert (said.returncode, said.stderr) == (2, "usage: engine --fd N\n")
+    assert (said.returncode, said.stderr) == (2, "usage: engine --fd N, or join FILE\n")
 
 
 OLDEST = pytest.param((3, 9), marks=pytest.mark.needs("python3.9"))

@@ -24,7 +24,7 @@ ALLOWED_FOREIGN = {
     "__future__", "_ctypes", "_posixsubprocess", "_signal", "_socket", "_thread", "base64",
     "binascii", "bisect", "collections", "collections.abc", "contextlib", "ctypes", "errno",
     "fcntl", "functools", "gc", "hashlib", "heapq", "itertools", "json", "math", "os", "re",
-    "resource", "select", "selectors", "shutil", "signal", "socket", "stat", "struct",
+    "resource", "select", "selectors", "shutil", "signal", "socket", "ssl", "stat", "struct",
     "subprocess", "sys", "tempfile", "threading", "time", "zlib",
 }  # fmt: skip
 

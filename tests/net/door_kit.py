@@ -49,9 +49,9 @@ class Door:
         self, secret: bytes = SECRET, role: str = "engine", certificate: str = "",
         within_s: float = LIMIT_S,
     ) -> TlsLink:
-        return dial(
+        return TlsLink(dial(
             "127.0.0.1", self.port, certificate or self.certificate.text, secret, role, within_s
-        )
+        ))
 
     def raw(self) -> socket.socket:
         """A bare connection that has said nothing."""

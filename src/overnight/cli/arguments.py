@@ -7,6 +7,7 @@ from math import isfinite, nan
 
 from overnight import __version__
 from overnight.errors import UsageError
+from overnight.formats.hostport import parse_use_address
 from overnight.model.options import RunOptions
 from overnight.observers.runlog import LEVELS
 
@@ -238,7 +239,8 @@ def _add_context(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-S", "--startup-only", action="store_true",
                        help="start without resources and wait for contexts (not there yet)")
     group.add_argument("--use-address", metavar="HOST:PORT",
-                       help="name and port under which this run is reached")
+                       help="name and port under which this run is reached; port 0 is any,"
+                            " localhost:0 is for this machine alone")
     group.add_argument("-w", "--web", action="store_true", help="web page (not there yet)")
     group.add_argument("--status-server", action="store_true",
                        help="key-value face for monitors (not there yet)")
@@ -272,6 +274,8 @@ def _add_ours(parser: argparse.ArgumentParser) -> None:
                        help="that many failed tasks end the run")
     group.add_argument("--leave-children", action="store_true",
                        help="processes a task leaves behind live on")
+    group.add_argument("--listen", action="store_true",
+                       help="let machines join (overnight join) from the start")
     group = parser.add_argument_group("when tasks start")
     group.add_argument("--delay", type=seconds, default=0.0, metavar="T",
                        help="least time between two starts")
@@ -334,6 +338,7 @@ def options_of(parsed: argparse.Namespace, is_compatible: bool) -> RunOptions:
         "gpu": parsed.gpu,
         "env_resource": tuple(parsed.env_resource),
         "label": parsed.label,
+        "use_address": parsed.use_address,
         "always_shell": parsed.always_shell,
         "late_output": late if parsed.late_output is None else parsed.late_output,
         "exit_code": parsed.exit_code,
@@ -346,8 +351,8 @@ def options_of(parsed: argparse.Namespace, is_compatible: bool) -> RunOptions:
         chosen |= {
             name: getattr(parsed, name)
             for name in ("jobs", "retries", "timeout", "kill_after", "max_failures",
-                         "leave_children", "delay", "load", "memfree", "shuffle", "output",
-                         "print", "keep_order", "tag", "quiet", "json")
+                         "leave_children", "listen", "delay", "load", "memfree", "shuffle",
+                         "output", "print", "keep_order", "tag", "quiet", "json")
         }
         chosen["timeout"] = parsed.timeout or None  # 0 is no limit, as for timeout(1)
     return RunOptions(**chosen)
@@ -365,6 +370,8 @@ def _check_pairs(parsed: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')} says how --print prints: give both")
     if getattr(parsed, "shuffle", None) is not None and parsed.taskfile == "-":
         raise UsageError("--shuffle needs a list in a file: standard input is run as it comes")
+    if parsed.use_address is not None:
+        parse_use_address(parsed.use_address)
     if parsed.force_resume and parsed.by_text:
         raise UsageError("--force-resume goes by number alone, --by-text by text alone: give one")
 

@@ -21,13 +21,13 @@ VERBS = {
     "resume": "run what is left of an earlier run",
     "report": "summarise a status file, and draw it",
     "attach": "show a run that was detached",
+    "join": "be an engine of a run that goes on elsewhere",
 }
 LATER = {
     "check": "look a list over before the night",
     "monitor": "watch a run in the terminal",
     "web": "watch a run in the browser",
     "pool": "engines of a run: list, add, drain, stop",
-    "join": "join a run with an engine",
     "queue": "a lasting queue of notebooks and commands",
     "explain": "why a task waits, or why it ended",
 }

@@ -36,15 +36,19 @@ class NotedEngine:
         attach: Socket it listens on while it is alone.
         spools: Files in which it may keep reports; no other engine has these.
         folders: The run's folder, under the names that PWD may give it.
+        key: Of one that joins by itself: it calls its run under this name, again and again.
+        label: Of the context of such a one.
     """
 
     __slots__ = (
-        "attach", "boot", "folders", "host", "node", "pid", "rank", "run", "spools", "start",
+        "attach", "boot", "folders", "host", "key", "label", "node", "pid", "rank", "run",
+        "spools", "start",
     )
 
     def __init__(
         self, pid: int, start: int, boot: str, host: str, node: str, run: str, rank: int,
-        attach: str, spools: Sequence[str], folders: Sequence[str],
+        attach: str, spools: Sequence[str], folders: Sequence[str], key: str = "",
+        label: str = "",
     ) -> None:
         self.pid = pid
         self.start = start
@@ -56,6 +60,8 @@ class NotedEngine:
         self.attach = attach
         self.spools = spools
         self.folders = folders
+        self.key = key
+        self.label = label
 
     @property
     def is_here(self) -> bool:

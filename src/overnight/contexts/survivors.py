@@ -94,16 +94,26 @@ class AttachedEngine:
         """
         while self._noted.lives():
             time.sleep(LOOK_EVERY_S)
+        return leftovers_of(self._noted, self.setup, released, self._recorded)
 
-        def is_released(task_id: int, started_at: float) -> bool:
-            return task_id in released or self._recorded.is_released(task_id, started_at)
 
-        gone = self._noted.gone()
-        left = end_leftovers(gone, self.setup.kill_after_s, is_released)
-        if self.setup.run != gone.run:
-            gone.run = self.setup.run  # it took tasks under this run's name as well
-            left += end_leftovers(gone, self.setup.kill_after_s, is_released)
-        return [process.pid for process in left]
+def leftovers_of(
+    noted: NotedEngine, setup: Setup, released: Set[int], recorded: Recorded
+) -> list[int]:
+    """End what an engine whose process has ended here had started, but what was let go.
+
+    Returns:
+        Numbers of processes that cannot be ended.
+    """
+    def is_released(task_id: int, started_at: float) -> bool:
+        return task_id in released or recorded.is_released(task_id, started_at)
+
+    gone = noted.gone()
+    left = end_leftovers(gone, setup.kill_after_s, is_released)
+    if setup.run != gone.run:
+        gone.run = setup.run  # it took tasks under this run's name as well
+        left += end_leftovers(gone, setup.kill_after_s, is_released)
+    return [process.pid for process in left]
 
 
 def find_survivors(
@@ -124,8 +134,13 @@ def find_survivors(
     """
     found = list(_noted_in(runs))
     recorded = _recorded(status_files, commands) if found else Recorded()
-    living, gone = [], []
-    for noted in found:
+    living, gone, awaited = [], [], []
+    for noted, files in found:
+        if _calls_again(noted, files, own):
+            awaited.append(noted)
+            continue
+        if not (noted.is_here or has_left(noted)):
+            raise _elsewhere(noted, files)
         link = _connect(noted)
         if link is None:
             _end_left_behind(noted, recorded)
@@ -135,8 +150,8 @@ def find_survivors(
         else:
             living.append((link, noted))
     spooled = [noted for noted in gone if any(map(os.path.exists, noted.spools))]
-    _note_what_is_left(own, [*(noted for _, noted in living), *spooled])
-    if not living and not spooled:
+    _note_what_is_left(own, [*(noted for _, noted in living), *spooled, *awaited])
+    if not living and not spooled and not awaited:
         return Survivors()
     spools = Spools(recorded)
     return Survivors(
@@ -145,6 +160,28 @@ def find_survivors(
         [event for noted in spooled for event in spools.read(noted)],
         recorded,
         [path for noted in (*spooled, *(noted for _, noted in living)) for path in noted.spools],
+        awaited,
+    )
+
+
+def _calls_again(noted: NotedEngine, files: RunFiles, own: RunFiles) -> bool:
+    """Whether the engine, as far as anybody here can tell, lives and will call this driver.
+
+    It reads the join file of the run that it has joined, so another run cannot await it.
+    """
+    if not noted.key or files.prefix != own.prefix or has_left(noted):
+        return False
+    return noted.lives() or not noted.is_here
+
+
+def has_left(noted: NotedEngine) -> bool:
+    """Whether the engine has written down that it left, with nothing running.
+
+    Raises:
+        ResumeRefused: Its spool cannot be read.
+    """
+    return bool(noted.key) and any(
+        _read_spool(path).has_closed for path in noted.spools if os.path.exists(path)
     )
 
 
@@ -176,17 +213,15 @@ class Spools:
         )
 
 
-def _noted_in(runs: Sequence[RunFiles]) -> Iterator[NotedEngine]:
-    """Engines of all these runs, each process once."""
+def _noted_in(runs: Sequence[RunFiles]) -> Iterator[tuple[NotedEngine, RunFiles]]:
+    """Engines of all these runs, each process once, and where each is noted."""
     seen = set()
     for files in runs:
         for noted in noted_engines(files):
-            if not noted.is_here:
-                raise _elsewhere(noted, files)
             identity = (noted.pid, noted.start, noted.boot, noted.run)
             if identity not in seen:
                 seen.add(identity)
-                yield noted
+                yield noted, files
 
 
 def _elsewhere(noted: NotedEngine, files: RunFiles) -> ResumeRefused:

@@ -8,6 +8,7 @@ from overnight.core.events import (
     EngineClosed,
     EngineJoined,
     EngineOpened,
+    EngineReturned,
     KeptReports,
     PerEngineEnded,
 )
@@ -30,6 +31,27 @@ if TYPE_CHECKING:
     from overnight.ports import EngineHandle
 
 
+class NoLink:
+    """In place of the link to an engine that is away: takes nothing, gives nothing."""
+
+    read_fd = write_fd = -1
+    closed = True
+    wants_write = False
+
+    def receive(self) -> list[tuple[int, bytes]]:
+        """Nothing."""
+        return []
+
+    def send(self, kind: int, payload: bytes) -> None:
+        """Drop it: what matters is said again when the engine is back."""
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
 class EngineEnd:
     """One engine, seen from the driver.
 
@@ -41,15 +63,19 @@ class EngineEnd:
         started_mono: When its process was started; it has to say hello in time.
         hello: What it said of itself, once it has.
         has_joined: The scheduler knows of it, and of all that it kept.
+        calls_again: It has joined by itself: when its link has ended, it may come back.
     """
 
     def __init__(
         self, id: int, handle: EngineHandle, started_mono: float,
-        tell: Callable[[str, str], None], recorded: Recorded,
+        tell: Callable[[str, str], None], recorded: Recorded, link: Link | NoLink | None = None,
     ) -> None:
         self.id = id
         self.handle = handle
-        self.link = Link(handle.read_fd, handle.write_fd, awaits_magic=True)
+        self.calls_again = link is not None
+        self.link: Link | NoLink = link or Link(
+            handle.read_fd, handle.write_fd, awaits_magic=True
+        )
         self.started_mono = started_mono
         self.has_closed = False
         self.hello: dict[str, Any] | None = None
@@ -61,6 +87,8 @@ class EngineEnd:
         self._running: list[Attempt] = []
         self._kept: list[KeptReports] = []  # what must be known before it may be given anything
         self._commands: dict[tuple[bool, int], PerEngine] = {}  # that this driver gave
+        self._told: set[tuple[bool, int]] = set()  # of those, what has been reported
+        self._is_returning = False  # its link was cut, and it has not said all that it kept
         self._handlers: dict[int, Callable[[bytes], list[Event]]] = {
             m.HELLO: self._on_hello,
             m.RUNNING: self._on_running,
@@ -81,8 +109,24 @@ class EngineEnd:
         Raises:
             LinkBroken: It spoke no language of ours.
         """
+        return self.take(self.link.receive())
+
+    def reconnect(self, link: Link) -> None:
+        """It is back, over another link, and begins with HELLO once more."""
+        self.link = link
+        self.hello = None
+        self._taken = None
+        self._running, self._kept = [], []
+        self._is_returning = self.has_joined
+
+    def take(self, said: Sequence[tuple[int, bytes]]) -> list[Event]:
+        """These frames of it, as events.
+
+        Raises:
+            LinkBroken: It spoke no language of ours.
+        """
         events: list[Event] = []
-        for kind, payload in self.link.receive():
+        for kind, payload in said:
             handler = self._handlers.get(kind)
             if handler is None:
                 raise LinkBroken(f"an engine sent a frame of kind {kind}")
@@ -105,7 +149,11 @@ class EngineEnd:
         until it says that it is taken it may leave, with what it ran in its spool.
         """
         hello = self.hello
-        if hello is None or self.has_joined:
+        if hello is None:
+            return []
+        if self._is_returning:
+            return self._returned_when_whole(hello)
+        if self.has_joined:
             return []
         is_new = hello["generation"] == 0  # it has had no other driver
         if not is_new and self._taken is None:
@@ -122,6 +170,14 @@ class EngineEnd:
         return [*kept, EngineJoined(
             self.id, self.handle.node, self.handle.setup.slots, bool(hello["started"]),
             running, bool(hello["closing"]),
+        )]
+
+    def _returned_when_whole(self, hello: dict[str, Any]) -> list[Event]:
+        if self._taken is None:
+            return []
+        self._is_returning = False
+        return [EngineReturned(
+            self.id, sorted(self._taken), bool(hello["started"]), bool(hello["closing"])
         )]
 
     def _after_kept(self, kept: KeptReports) -> list[Event]:
@@ -141,8 +197,17 @@ class EngineEnd:
                 self.released.add(report.task_id)
         return [AttemptsEnded(self.id, seq, reports)]
 
+    def _noted(self, report: Report) -> Report:
+        if report.left_running:
+            self.released.add(report.task_id)
+        return report
+
     def _on_kept(self, payload: bytes) -> list[Event]:
         seq, pairs = rows.decode_kept(payload)
+        if self.has_joined and self.calls_again:
+            # It says again what this driver may have had before the cut: only what is still
+            # awaited is news, and the scheduler knows what that is.
+            return [AttemptsEnded(self.id, seq, [self._noted(report) for _, report in pairs])]
         return self._after_kept(self._kept_reports(seq, pairs, ()))
 
     def _kept_reports(
@@ -156,7 +221,9 @@ class EngineEnd:
     def _on_per_engine_ended(self, payload: bytes) -> list[Event]:
         seq, reports = rows.decode_per_engine_reports(payload)
         pairs = [(self._command(at_start, report.task_id), report)
-                 for at_start, report in reports if not self._recorded.has_command(report)]
+                 for at_start, report in reports if not self._recorded.has_command(report)
+                 and (at_start, report.task_id) not in self._told]
+        self._told.update((at_start, report.task_id) for at_start, report in reports)
         if self.has_joined:
             return [PerEngineEnded(self.id, seq, pairs)]
         return self._after_kept(self._kept_reports(seq, (), pairs))

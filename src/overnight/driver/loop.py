@@ -38,13 +38,23 @@ from overnight.ports import Survivors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from overnight.core.events import Event
     from overnight.core.scheduler import Scheduler
     from overnight.core.verdict import Verdict
+    from overnight.driver.engines import NoLink
+    from overnight.driver.guests import Guests
     from overnight.driver.record import Record
-    from overnight.ports import Context, EngineHandle, Observer, Source
+    from overnight.net.link import Link
+    from overnight.ports import (
+        Context,
+        EngineHandle,
+        JoinedHandle,
+        Joins,
+        Observer,
+        Source,
+    )
 
 HELLO_WITHIN_S = 60.0
 LEAVE_WITHIN_S = 10.0
@@ -65,6 +75,15 @@ class Notice:
         self.text = text
 
 
+class Errand:
+    """Something to be done in the loop's own thread, for another."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self.run = run
+
+
 class Driver:
     """Runs one list to its verdict."""
 
@@ -72,6 +91,8 @@ class Driver:
         self, scheduler: Scheduler, source: Source, record: Record,
         contexts: Sequence[Context], observers: Sequence[Observer],
         measures_host: bool = False, survivors: Survivors | None = None,
+        joins: Joins | None = None, awaited: Sequence[JoinedHandle] = (),
+        opens_door: Callable[[], None] | None = None,
     ) -> None:
         """Start nothing yet.
 
@@ -83,6 +104,9 @@ class Driver:
             observers: Who is told.
             measures_host: Starts depend on load or memory: measure them.
             survivors: What outlived an earlier driver of this run, if it had one.
+            joins: Takes in engines that call; None where none can.
+            awaited: Engines that an earlier driver had taken in so, and that may call.
+            opens_door: Called once, after the first assignment: others may join from then on.
         """
         self.scheduler = scheduler
         self._source = source
@@ -91,14 +115,19 @@ class Driver:
         self._observers = observers
         self._measures_host = measures_host
         self._survivors = survivors or Survivors()
+        self._joins = joins
+        self._awaited = awaited
+        self._opens_door = opens_door
+        self.guests: Guests | None = None  # made when there is any
         self._engines: dict[int, EngineEnd] = {}
         self._fds: dict[int, EngineEnd] = {}  # by descriptor awaited
         self._leaving: list[EngineEnd] = []  # their link has ended in order
         self._engine_count = 0
         # Engines that are taken over keep their ranks; new ones get others.
-        self._rank = max((each.setup.rank for each in self._survivors.engines), default=-1)
+        known = (*self._survivors.engines, *awaited)
+        self._rank = max((each.setup.rank for each in known), default=-1)
         self._poller = Poller()
-        self._events: deque[Event | Flushed | Notice] = deque()
+        self._events: deque[Event | Flushed | Notice | Errand] = deque()
         self._bell_out, self._bell_in = os.pipe()
         os.set_blocking(self._bell_in, False)
         os.set_blocking(self._bell_out, False)
@@ -113,7 +142,7 @@ class Driver:
         self._verdict: Verdict | None = None
         self._clock = _Clock()
 
-    def post(self, event: Event | Flushed | Notice) -> None:
+    def post(self, event: Event | Flushed | Notice | Errand) -> None:
         """Hand in an event, from any thread or from a signal handler."""
         self._events.append(event)
         try:
@@ -144,6 +173,8 @@ class Driver:
         for handle in self._survivors.engines:
             self._add_engine(handle, "attached")
         self._events.extend(self._survivors.reports)
+        if self._awaited:
+            self._guests_of(self._awaited)
 
     # -- one turn -------------------------------------------------------------------
 
@@ -166,6 +197,8 @@ class Driver:
             event = self._events.popleft()
             if isinstance(event, Notice):
                 self.tell(event.level, event.text)
+            elif isinstance(event, Errand):
+                event.run()
             elif isinstance(event, Flushed):
                 for consequence in self._record.flushed(event, now):
                     self._note_record(consequence, now)
@@ -197,6 +230,8 @@ class Driver:
                 _drain(fd)
             elif fd in self._fds:
                 self._hear(self._fds[fd], mask)
+            elif self.guests is not None and self.guests.knows(fd):
+                self.guests.hear(fd)
             else:
                 self._poller.forget(fd)
                 self._read_items()
@@ -213,6 +248,8 @@ class Driver:
             moments.append(self._measure_at)
         if any(e.hello is None for e in self._engines.values()):
             moments.append(now + 1.0)
+        if self.guests is not None:
+            moments.append(self.guests.wake_at(now))
         if self._record.fault:
             self._say_fault_again(now)
         due = [moment for moment in moments if moment is not None]
@@ -248,6 +285,9 @@ class Driver:
             engine.assign(effect.attempts)
         for observer in self._observers:
             observer.assigned(effect.engine, effect.attempts)
+        if self._opens_door is not None:
+            opens_door, self._opens_door = self._opens_door, None
+            opens_door()
 
     def _perform_rare(self, effect: fx.Effect) -> None:
         if isinstance(effect, fx.Read):
@@ -315,7 +355,7 @@ class Driver:
     def _start_engines(self) -> None:
         for context in self._contexts:
             try:
-                handles = context.start(self._next_rank, self._busy_nodes())
+                handles = context.start(self.next_rank, self._busy_nodes())
             except NoResources as error:
                 self.tell("error", str(error))
                 self._events.append(EngineStarting(self._engine_count, context.label))
@@ -325,7 +365,8 @@ class Driver:
             for handle in handles:
                 self._add_engine(handle, context.label)
 
-    def _next_rank(self) -> int:
+    def next_rank(self) -> int:
+        """A number that no engine of the run has: DISBATCH_ENGINE_RANK."""
         self._rank += 1
         return self._rank
 
@@ -333,14 +374,75 @@ class Driver:
         return {engine.handle.node for engine in self._engines.values()}
 
     def _add_engine(self, handle: EngineHandle, label: str) -> None:
+        engine = self.make_engine(handle, None)
+        self.attach(engine)
+        self._events.append(EngineStarting(engine.id, label))
+
+    def make_engine(self, handle: EngineHandle, link: Link | NoLink | None) -> EngineEnd:
+        """The driver's end of an engine, with the next number."""
         engine = EngineEnd(
-            self._engine_count, handle, self._clock.now(), self.tell, self._survivors.recorded
+            self._engine_count, handle, self._clock.now(), self.tell, self._survivors.recorded,
+            link,
         )
         self._engine_count += 1
+        return engine
+
+    def attach(self, engine: EngineEnd) -> None:
+        """Hear this engine from now on."""
         self._engines[engine.id] = engine
         self._fds[engine.link.read_fd] = engine
         self._watch(engine)
-        self._events.append(EngineStarting(engine.id, label))
+
+    def detach(self, engine: EngineEnd) -> None:
+        """Hear it no more over the link that it has."""
+        if self._engines.pop(engine.id, None) is not None:
+            self._fds.pop(engine.link.read_fd, None)
+            self._poller.forget(engine.link.read_fd)
+            engine.link.close()
+
+    # -- engines that call --------------------------------------------------------------
+
+    def arrived(self, link: Link, peer: str) -> None:
+        """Somebody who knows the run's secret calls, to be an engine."""
+        self._guests_of(()).arrived(link, peer)
+
+    @property
+    def leaves_behind(self) -> bool:
+        """Whether some engine may live on that has tasks without a row."""
+        return self.guests is not None and self.guests.left_behind
+
+    @property
+    def spools_read(self) -> Sequence[str]:
+        """Spools whose reports have been taken in."""
+        return self.guests.spools_read if self.guests is not None else ()
+
+    def _guests_of(self, awaited: Sequence[JoinedHandle]) -> Guests:
+        if self.guests is None:
+            if self._joins is None:
+                raise OvernightError("nobody can join this run")
+            from overnight.driver.guests import Guests  # most runs have none
+
+            self.guests = Guests(self, self._joins, awaited)
+        return self.guests
+
+    def watch(self, fd: int, mask: int) -> None:
+        """Await this on a descriptor."""
+        self._poller.watch(fd, mask)
+
+    def forget(self, fd: int) -> None:
+        """Await nothing on it any more."""
+        self._poller.forget(fd)
+
+    def happened(self, *events: Event) -> None:
+        """These are for the scheduler's next step; from any thread."""
+        for event in events:
+            self.post(event)
+
+    def in_thread(self, function: Callable[[], None]) -> None:
+        """Do what may take its time."""
+        import _thread
+
+        _thread.start_new_thread(function, ())
 
     def _watch(self, engine: EngineEnd) -> None:
         if engine.link.closed:
@@ -370,9 +472,13 @@ class Driver:
                     self.tell("warning", f"the engine on {engine.handle.node} does not leave:"
                                          " it is ended")
                     self._lose(engine, "it did not leave in time")
+            if self.guests is not None:
+                self.guests.abandon("it did not leave in time")
         for engine in list(self._engines.values()):
             if engine.hello is None and now - engine.started_mono > HELLO_WITHIN_S:
                 self._lose(engine, f"it said nothing for {HELLO_WITHIN_S:.0f} s")
+        if self.guests is not None:
+            self.guests.look_after()
 
     def _lose(self, engine: EngineEnd, reason: str) -> None:
         """An engine is gone or given up. Its attempts count as ended once that is proved."""
@@ -383,6 +489,9 @@ class Driver:
         engine.link.close()
         if engine.has_closed:
             self._leaving.append(engine)
+            return
+        if engine.calls_again and self.guests is not None:
+            self.guests.cut_off(engine, reason)
             return
         import _thread  # what must be ended may take its grace time: not in the loop
 
@@ -400,6 +509,13 @@ class Driver:
             elif not self._collect_unjoined(engine):
                 self.post(EngineLost(engine.id, "it lives on with another driver"))
                 return
+        except Exception as error:  # noqa: BLE001  # as in prove
+            self._fail_to_prove(engine, error)
+        self.prove(engine, reason)
+
+    def prove(self, engine: EngineEnd, reason: str) -> None:
+        """In a thread: the same for an engine whose process has ended."""
+        try:
             while left := engine.handle.prove_ended(engine.released):
                 numbers = ", ".join(map(str, left))
                 if self._gives_up:
@@ -408,11 +524,14 @@ class Driver:
                 self.post(Notice("error", held_back_text(engine.handle.node, numbers)))
                 self._wait_before_saying_again()
         except Exception as error:  # noqa: BLE001  # the run must not wait for ever, whatever it was
-            self.post(SourceFailed(OvernightError(
-                f"what an engine has left cannot be looked for: {error!r}",
-                where=engine.handle.node, kept="nothing further is started",
-            )))
+            self._fail_to_prove(engine, error)
         self.post(EngineLost(engine.id, reason))
+
+    def _fail_to_prove(self, engine: EngineEnd, error: Exception) -> None:
+        self.post(SourceFailed(OvernightError(
+            f"what an engine has left cannot be looked for: {error!r}",
+            where=engine.handle.node, kept="nothing further is started",
+        )))
 
     def _wait_before_saying_again(self) -> None:
         """In a thread: a minute, or less where a stop at once does not wait for proof."""
@@ -477,6 +596,8 @@ class Driver:
                 time.sleep(LOOK_EVERY_S)
 
     def _shut(self) -> None:
+        if self.guests is not None:
+            self.guests.close()
         for engine in self._engines.values():
             engine.link.close()
         self._poller.close()

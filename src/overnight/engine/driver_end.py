@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from select import epoll
 
     from overnight.core.engine import Engine
+    from overnight.engine.ticket import Ticket
 
 EPOLLIN = 1
 
@@ -35,16 +36,26 @@ class DriverEnd:
     """
 
     def __init__(
-        self, poll: epoll, engine: Engine, version: str, read_fd: int, write_fd: int
+        self, poll: epoll, engine: Engine, version: str, read_fd: int, write_fd: int,
+        ticket: Ticket | None = None,
     ) -> None:
-        """Greet the first driver."""
+        """Greet the first driver.
+
+        With a ticket the descriptors are those of its first connection, and while the
+        engine is alone the run is called.
+        """
         self.setup_payload = b""
         self._poll = poll
         self._engine = engine
         self._version = version
         self._door: Door | None = None
         self._link: PolledLink | None = None
-        self._greet(PolledLink(poll, read_fd, write_fd))
+        self._ticket = ticket
+        if ticket is None:
+            self._greet(PolledLink(poll, read_fd, write_fd))
+        else:
+            poll.register(ticket.caller.bell, EPOLLIN)
+            self._greet(ticket.link(poll, ticket.first))
 
     def _greet(self, link: PolledLink) -> None:
         running = self._engine.in_hand()
@@ -59,7 +70,9 @@ class DriverEnd:
         pid = os.getpid()
         start, boot = process_identity(pid)
         engine = self._engine
+        about = {} if self._ticket is None else {"join": self._ticket.about}
         return {
+            **about,
             "link": m.LINK_VERSION, "version": self._version, "role": "engine",
             "run": "" if engine.setup is None else engine.setup.run,
             "generation": engine.generation, "pid": pid, "start": start, "boot": boot,
@@ -75,6 +88,8 @@ class DriverEnd:
         if self._door is not None and fd == self._door.fd:
             self._on_knock(self._door)
             return []
+        if self._ticket is not None and fd == self._ticket.caller.bell:
+            return self._on_answer(self._ticket)
         return None
 
     def _read(self, link: PolledLink) -> list[e.Event]:
@@ -123,9 +138,30 @@ class DriverEnd:
             self._link.push_all(PATIENCE_S)
             self._link.close()
             self._link = None
+        if self._ticket is not None and self._engine.is_alone:
+            self._ticket.caller.start()  # it had not taken us in
         return e.DriverGone()
 
+    def leave(self) -> None:
+        """Say what waits, and call nobody any more."""
+        self.stop_listening()
+        self._ticket = None
+        self.hang_up()
+
     # ---- alone
+
+    def call(self) -> None:
+        """Call the run, if it can be called."""
+        if self._ticket is not None:
+            self._ticket.caller.start()
+
+    def _on_answer(self, ticket: Ticket) -> list[e.Event]:
+        stream, is_over = ticket.caller.collect()
+        if stream is not None and (self._link is not None or not self._engine.is_alone):
+            os.close(stream.fd)  # another driver has come through the door meanwhile
+        elif stream is not None:
+            self._greet(ticket.link(self._poll, stream))
+        return [e.RunOver()] if is_over else []
 
     def listen(self, path: str) -> bool:
         """Open the door; whether that went well."""
@@ -138,7 +174,9 @@ class DriverEnd:
         return True
 
     def stop_listening(self) -> None:
-        """Close the door."""
+        """Close the door, and call no more."""
+        if self._ticket is not None:
+            self._ticket.caller.stop()
         if self._door is not None:
             self._poll.unregister(self._door.fd)
             self._door.close()

@@ -1,5 +1,7 @@
 """How an engine's process begins: ``engine --fd N``, with the driver at descriptor N.
 
+Or ``join FILE``: one that calls its driver itself (``engine/join``).
+
 The process makes itself independent of whoever started it: a session of its own,
 signals of its own, no descriptors but its own. What it starts gets default signals and
 the environment this process was started with, not what the interpreter made of it.
@@ -41,25 +43,29 @@ def main(arguments: Sequence[str]) -> int:
     """Be an engine until it leaves.
 
     Args:
-        arguments: ``engine --fd N``.
+        arguments: ``engine --fd N``, or ``join`` and what follows.
 
     Returns:
         Exit status of the process.
     """
+    if arguments and arguments[0] == "join":
+        from overnight.engine.join import main as join  # sockets and TLS: 40 ms, for whoever joins
+
+        return join(arguments[1:])
     if len(arguments) != 3 or arguments[0] != "engine" or arguments[1] != "--fd":
-        sys.stderr.write("usage: engine --fd N\n")
+        sys.stderr.write("usage: engine --fd N, or join FILE\n")
         return 2
     fd = int(arguments[2])
-    inherited = _inherited_environment()
-    _let_go_of_descriptors(keep=fd)
-    _start_session()
-    signal_fd = _own_signals()
+    inherited = inherited_environment()
+    let_go_of_descriptors(keep=fd)
+    start_session()
+    signal_fd = own_signals()
     lacks = frozenset(each for each in LACKS if f"OVERNIGHT_TEST_NO_{each}" in os.environ)
     Supervisor(fd, fd, signal_fd, inherited, __version__, lacks).run()
     return 0
 
 
-def _inherited_environment() -> list[bytes]:
+def inherited_environment() -> list[bytes]:
     """What stood in the environment before the interpreter set LC_CTYPE for itself."""
     try:
         with open("/proc/self/environ", "rb", buffering=0) as file:
@@ -69,7 +75,7 @@ def _inherited_environment() -> list[bytes]:
     return [entry for entry in text.split(b"\0") if b"=" in entry]
 
 
-def _let_go_of_descriptors(keep: int) -> None:
+def let_go_of_descriptors(keep: int) -> None:
     """Close what was left open by whoever started us; tasks would inherit it."""
     try:
         held = [int(name) for name in os.listdir("/proc/self/fd")]
@@ -81,7 +87,8 @@ def _let_go_of_descriptors(keep: int) -> None:
                 os.close(fd)
             except OSError:
                 pass  # it was the listing's own
-    os.set_inheritable(keep, False)
+    if keep >= 0:
+        os.set_inheritable(keep, False)
     for fd in range(3):
         try:
             os.fstat(fd)
@@ -89,7 +96,7 @@ def _let_go_of_descriptors(keep: int) -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
 
 
-def _start_session() -> None:
+def start_session() -> None:
     """A terminal's Ctrl-C and hang-up are the driver's to act on."""
     try:  # noqa: SIM105  # contextlib costs a start 2 ms
         os.setsid()
@@ -97,7 +104,7 @@ def _start_session() -> None:
         pass  # it leads its group already: whoever started it saw to that
 
 
-def _own_signals() -> int:
+def own_signals() -> int:
     """Take signals without being ended by them; a descriptor that gives their numbers.
 
     What a background shell had left ignored is no longer ignored: a handler that does

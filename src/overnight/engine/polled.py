@@ -49,9 +49,12 @@ class PolledLink(Link):
 
     def close(self) -> None:
         """Close both descriptors; what was not flushed is lost."""
+        self._unwatch()
+        super().close()
+
+    def _unwatch(self) -> None:
         # A copy of a descriptor that a child between vfork and exec holds would keep it in
         # the set, and its number may come back as another's.
         self._poll.unregister(self.read_fd)
         if self._is_writing and self.write_fd != self.read_fd:
             self._poll.unregister(self.write_fd)
-        super().close()

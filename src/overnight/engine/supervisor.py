@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from overnight.engine.ticket import Ticket
+
 EPOLLIN = 1
 SIGTERM = 15
 
@@ -40,7 +42,7 @@ class Supervisor:
 
     def __init__(
         self, read_fd: int, write_fd: int, signal_fd: int, inherited: list[bytes],
-        version: str, lacks: frozenset[str],
+        version: str, lacks: frozenset[str], ticket: Ticket | None = None,
     ) -> None:
         """Greet the driver and make ready.
 
@@ -51,12 +53,16 @@ class Supervisor:
             inherited: The environment this process was started with.
             version: Of the package.
             lacks: What to do without although the kernel may have it.
+            ticket: With which it joins by itself.
         """
         self._poll = epoll()
         self._signal_fd = signal_fd
         self._poll.register(signal_fd, EPOLLIN)
-        self._engine = Engine(len(os.sched_getaffinity(0)), _most_slots_each())
-        self._driver = DriverEnd(self._poll, self._engine, version, read_fd, write_fd)
+        self._is_on_its_own = ticket is not None
+        self._engine = Engine(
+            len(os.sched_getaffinity(0)), _most_slots_each(), redials=ticket is not None
+        )
+        self._driver = DriverEnd(self._poll, self._engine, version, read_fd, write_fd, ticket)
         self._runners = RunnerEnds(self._poll, inherited, lacks, self._driver.say)
         self._events: list[e.Event] = []
         self._spool = Spool(self._driver.notice)
@@ -72,7 +78,12 @@ class Supervisor:
             self._turn()
         self._driver.stop_listening()
         self._runners.close()
-        self._driver.hang_up()
+        self._driver.leave()
+
+    @property
+    def was_set_up(self) -> bool:
+        """Whether a driver has taken it in."""
+        return self._engine.setup is not None
 
     def _timeout_s(self) -> float | None:
         wake_at = min(self._engine.wake_at, self._retry_at)
@@ -197,6 +208,7 @@ class Supervisor:
 
     def _listen(self, effect: e.Listen) -> None:
         self._wants_door = True
+        self._driver.call()
         self._open_door()
 
     def _open_door(self) -> None:
@@ -213,6 +225,10 @@ class Supervisor:
 
     def _leave(self, effect: e.Leave) -> None:
         self._has_left = True
+        if self._is_on_its_own and self._engine.is_alone and self._spool.paths:
+            # Nobody here may look at its process later: this is how it says that it has left.
+            self._spool.add(0, m.CLOSED, b"")
+            self._spool.write()
 
 
 def _most_slots_each() -> int:

@@ -1,6 +1,7 @@
 """The spool: what an engine wrote down while no driver listened.
 
-A file of the link's own KEPT and PE_ENDED frames behind the magic. The engine appends
+A file of the link's own KEPT and PE_ENDED frames behind the magic, and a CLOSED when the
+engine that joined by itself has left: nothing of it runs any more. The engine appends
 whole frames and waits for the disk after each, so a torn one can only be the last, and
 says nothing that the engine believed to be safe.
 """
@@ -11,7 +12,7 @@ from struct import Struct
 
 from overnight.errors import LinkBroken
 from overnight.formats.rows import decode_kept, decode_per_engine_reports
-from overnight.model.messages import KEPT, LINK_VERSION, MAGIC, PE_ENDED
+from overnight.model.messages import CLOSED, KEPT, LINK_VERSION, MAGIC, PE_ENDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +28,14 @@ class Spooled:
     Attributes:
         kept: Reports with their attempts.
         commands: Reports of per-engine commands; True for START.
+        has_closed: Its engine has left in order.
         torn_bytes: What the last write left behind that is no whole frame.
     """
 
     def __init__(self) -> None:
         self.kept: list[tuple[Attempt, Report]] = []
         self.commands: list[tuple[bool, Report]] = []
+        self.has_closed = False
         self.torn_bytes = 0
 
 
@@ -52,7 +55,7 @@ def parse_spool(data: bytes) -> Spooled:
     while at + _HEADER.size <= len(data):
         size, kind, version = _HEADER.unpack_from(data, at)
         end = at + _HEADER.size + size
-        if version != LINK_VERSION or kind not in (KEPT, PE_ENDED):
+        if version != LINK_VERSION or kind not in (KEPT, PE_ENDED, CLOSED):
             raise LinkBroken(f"a spool holds a frame of kind {kind}, version {version}")
         if end > len(data):
             break
@@ -65,5 +68,7 @@ def parse_spool(data: bytes) -> Spooled:
 def _add(spooled: Spooled, kind: int, payload: bytes) -> None:
     if kind == KEPT:
         spooled.kept += decode_kept(payload)[1]
+    elif kind == CLOSED:
+        spooled.has_closed = True
     else:
         spooled.commands += decode_per_engine_reports(payload)[1]

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def adopt_orphans() -> bool:
@@ -23,6 +23,15 @@ def adopt_orphans() -> bool:
     """
     prctl = _prctl_by_address() or _prctl_by_ctypes()
     return prctl is not None and prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def end_with_parent(number: int) -> bool:
+    """Have this process get a signal when its parent ends; whether the kernel agreed.
+
+    A parent that has ended before is not noticed: the caller compares afterwards.
+    """
+    prctl = _prctl_by_address() or _prctl_by_ctypes()
+    return prctl is not None and prctl(PR_SET_PDEATHSIG, number, 0, 0, 0) == 0
 
 
 def _prctl_by_address() -> Callable[..., int] | None:

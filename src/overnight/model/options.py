@@ -36,6 +36,9 @@ class RunOptions:
     gpu: bool = False
     env_resource: tuple[str, ...] = ()
     label: str | None = None
+    startup_only: bool = False
+    listen: bool = False
+    use_address: str | None = None
     # how tasks are run
     always_shell: bool = False
     late_output: float = 5.0

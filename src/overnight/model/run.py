@@ -56,6 +56,11 @@ class RunFiles:
         return f"{self.prefix}_engines.json"
 
     @property
+    def join(self) -> str:
+        """How others join: addresses and the secret; while the driver listens."""
+        return f"{self.prefix}_join"
+
+    @property
     def description(self) -> str:
         """How the run was started: what ``overnight resume`` needs."""
         return f"{self.prefix}_run.json"

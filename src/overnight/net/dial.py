@@ -13,7 +13,7 @@ import ssl
 import time
 
 from overnight.formats.knock import WELCOME, knock
-from overnight.net.tls import TlsLink, TlsStream
+from overnight.net.tls import TlsStream
 
 KEEP_ALIVE_S = 30
 """A link that is silent for so long is asked whether the other side is there."""
@@ -28,8 +28,8 @@ class DialFailed(Exception):
 
 def dial(
     host: str, port: int, certificate: str, secret: bytes, role: str, within_s: float
-) -> TlsLink:
-    """A link to the run's driver at this address.
+) -> TlsStream:
+    """A connection to the run's driver at this address, let in and ready for a link.
 
     Args:
         host: Name or address.
@@ -40,7 +40,7 @@ def dial(
         within_s: For all of it, seconds; the look-up of a name may take longer.
 
     Raises:
-        DialFailed: There is no such link.
+        DialFailed: There is none.
     """
     until = time.monotonic() + within_s
     try:
@@ -58,6 +58,8 @@ def dial(
         raise DialFailed("somebody else answers there: not the certificate of this run") from error
     except ssl.SSLError as error:
         os.close(stream.fd)
+        if stream.has_ended:
+            raise DialFailed("it hung up") from error
         raise DialFailed(f"no TLS: {error.reason or error}") from error
     except DialFailed:
         os.close(stream.fd)
@@ -65,7 +67,7 @@ def dial(
     if answer != WELCOME:
         os.close(stream.fd)
         raise DialFailed("the run did not let us in: its secret is another one")
-    return TlsLink(stream)
+    return stream
 
 
 def _context(certificate: str) -> ssl.SSLContext:

@@ -111,7 +111,8 @@ class Listener:
         """Let nobody in any more; who has been let in is not touched."""
         self._is_closing = True
         os.write(self._bell_in, b"e")
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
         for knocking in list(self._knocking.values()):
             self._drop(knocking)
         for each in self._sockets.values():

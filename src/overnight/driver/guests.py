@@ -1,0 +1,327 @@
+"""Engines that have joined by themselves: from their call to their end, whatever is cut.
+
+An engine whose link has ended may live on, run its tasks and call again. Until it does, or
+is proved gone, the scheduler holds its tasks back (``EngineCutOff``). When it calls, it is
+the same engine with another link (``EngineReturned``). Proof that it is gone is found here
+where its process was on this machine, where it wrote down that it left, and where the user
+says so.
+"""
+
+from __future__ import annotations
+
+import time
+
+from overnight.core.events import (
+    AttemptsEnded,
+    EngineAbandoned,
+    EngineAwaited,
+    EngineCutOff,
+    EngineLost,
+    EngineStarting,
+)
+from overnight.driver.engines import NoLink
+from overnight.errors import LinkBroken, NoResources, OvernightError
+from overnight.formats import link as frames
+from overnight.formats import rows
+from overnight.model import messages as m
+from overnight.net.poller import READ, WRITE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol
+
+    from overnight.core.events import Event
+    from overnight.driver.engines import EngineEnd
+    from overnight.net.link import Link
+    from overnight.ports import JoinedHandle, Joins
+
+    class Host(Protocol):
+        """What this needs of the driver's loop."""
+
+        def watch(self, fd: int, mask: int) -> None: ...
+        def forget(self, fd: int) -> None: ...
+        def tell(self, level: str, text: str) -> None: ...
+        def next_rank(self) -> int: ...
+        def make_engine(self, handle: JoinedHandle, link: Link | NoLink) -> EngineEnd: ...
+        def attach(self, engine: EngineEnd) -> None: ...
+        def detach(self, engine: EngineEnd) -> None: ...
+        def happened(self, *events: Event) -> None: ...
+        def in_thread(self, function: Callable[[], None]) -> None: ...
+        def prove(self, engine: EngineEnd, reason: str) -> None: ...
+
+HELLO_WITHIN_S = 10.0
+LOOK_EVERY_S = 1.0
+
+
+class Newcomer:
+    """Somebody who knows the secret and has not said HELLO."""
+
+    def __init__(self, link: Link, peer: str, since: float) -> None:
+        self.link = link
+        self.peer = peer
+        self.since = since
+
+
+class Farewell:
+    """An engine that comes back when its tasks are no longer its own: it is sent away.
+
+    It ends what it runs. What it reports was settled otherwise.
+    """
+
+    def __init__(self, link: Link, engine: EngineEnd) -> None:
+        self.link = link
+        self.engine = engine
+
+
+class Guests:
+    """All of them, and those who are on their way in or out."""
+
+    def __init__(self, host: Host, joins: Joins, awaited: Sequence[JoinedHandle]) -> None:
+        """Await these engines of an earlier driver.
+
+        Args:
+            host: The driver's loop.
+            joins: Takes engines in.
+            awaited: Of an earlier driver; they will call.
+        """
+        self._host = host
+        self._joins = joins
+        self._newcomers: dict[int, Newcomer] = {}  # by descriptor
+        self._farewells: dict[int, Farewell] = {}
+        self._by_key: dict[str, EngineEnd] = {}  # all that ever came
+        self._absent: dict[int, EngineEnd] = {}  # by id: may come back
+        self._gone: set[int] = set()  # ids of those that will not be taken back
+        self._is_proving: set[int] = set()
+        self._look_at = 0.0
+        self._gives_up = ""  # why nobody is waited for any more
+        self.left_behind = False  # some engine may live on with tasks that have no row
+        self.spools_read: list[str] = []
+        for handle in awaited:
+            engine = host.make_engine(handle, NoLink())
+            self._by_key[handle.key] = engine
+            self._absent[engine.id] = engine
+            host.happened(EngineAwaited(engine.id, handle.context, handle.node))
+
+    # ---- calls
+
+    def arrived(self, link: Link, peer: str) -> None:
+        """Somebody who knows the secret wants to be an engine."""
+        newcomer = Newcomer(link, peer, time.monotonic())
+        self._newcomers[link.read_fd] = newcomer
+        self._host.watch(link.read_fd, READ)
+        self.hear(link.read_fd)
+
+    def knows(self, fd: int) -> bool:
+        """Whether this descriptor is of somebody on the way in or out."""
+        return fd in self._newcomers or fd in self._farewells
+
+    def hear(self, fd: int) -> None:
+        """What somebody on the way in or out has said."""
+        if fd in self._farewells:
+            self._see_off(self._farewells[fd])
+            return
+        newcomer = self._newcomers[fd]
+        try:
+            said = newcomer.link.receive()
+            if said:
+                self._place(newcomer, said)
+        except (LinkBroken, NoResources) as error:
+            self._host.tell("warning", f"an engine at {newcomer.peer} is not taken in: {error}")
+            self._drop(newcomer)
+        else:
+            if newcomer.link.closed and fd in self._newcomers:
+                self._drop(newcomer)
+
+    def _drop(self, newcomer: Newcomer) -> None:
+        self._leave_door(newcomer)
+        newcomer.link.close()
+
+    def _leave_door(self, newcomer: Newcomer) -> None:
+        fd = newcomer.link.read_fd
+        if self._newcomers.pop(fd, None) is not None:
+            self._host.forget(fd)
+
+    def _place(self, newcomer: Newcomer, said: Sequence[tuple[int, bytes]]) -> None:
+        """It has said who it is: a new engine, one that is back, or one that is too late."""
+        if said[0][0] != m.HELLO:
+            raise LinkBroken("an engine that joins does not say hello first")
+        hello = frames.decode_control(said[0][1])
+        about = hello.get("join")
+        if not isinstance(about, dict) or not isinstance(about.get("id"), str):
+            raise LinkBroken("an engine that joins does not say who it is")
+        known = self._by_key.get(about["id"])
+        if known is None and hello.get("generation") != 0:
+            raise LinkBroken("it belongs to another driver, or was taken in by none that we know")
+        if known is not None and known.id in self._gone:
+            self._leave_door(newcomer)
+            self._send_away(known, newcomer.link)
+            return
+        if known is None:
+            known = self._take_in(newcomer, about, hello)
+        else:
+            self._take_back(newcomer, known, about)
+        self._host.happened(*known.take(said))
+
+    def _take_in(
+        self, newcomer: Newcomer, about: dict[str, Any], hello: dict[str, Any]
+    ) -> EngineEnd:
+        try:
+            handle = self._joins.admit(about, hello, self._host.next_rank)
+        except (KeyError, TypeError, ValueError) as error:
+            raise LinkBroken(f"what it says of itself is not understood: {error!r}") from error
+        self._leave_door(newcomer)
+        engine = self._host.make_engine(handle, newcomer.link)
+        self._by_key[handle.key] = engine
+        self._host.attach(engine)
+        self._host.happened(EngineStarting(engine.id, handle.context, handle.task_limit))
+        return engine
+
+    def _take_back(
+        self, newcomer: Newcomer, engine: EngineEnd, about: dict[str, Any]
+    ) -> None:
+        if not engine.has_joined:
+            self._joins.set_up(engine.handle, about)  # type: ignore[arg-type]  # one of ours
+        self._leave_door(newcomer)
+        if self._absent.pop(engine.id, None) is None:
+            # It knows of a cut that this side has not noticed. The scheduler has to know too
+            # before the new link is used, or what it gives in between is given twice.
+            self._host.detach(engine)
+            self._host.happened(EngineCutOff(engine.id, "it calls again"))
+        engine.reconnect(newcomer.link)
+        self._host.attach(engine)
+
+    # ---- cuts
+
+    def cut_off(self, engine: EngineEnd, reason: str) -> None:
+        """The link of an engine has ended; the driver's loop has forgotten it."""
+        engine.link = NoLink()
+        self._absent[engine.id] = engine
+        self._host.happened(EngineCutOff(engine.id, reason))
+        if self._gives_up:
+            self.abandon(self._gives_up)
+
+    def wake_at(self, now: float) -> float | None:
+        """When ``look_after`` is to be called, by the clock of ``now``; None: no need."""
+        if not (self._absent or self._newcomers):
+            return None
+        return now + max(0.0, self._look_at - time.monotonic())
+
+    def look_after(self) -> None:
+        """See whether anybody who is away has ended, or stands at the door without a word."""
+        now = time.monotonic()
+        if now < self._look_at:
+            return
+        self._look_at = now + LOOK_EVERY_S
+        for newcomer in list(self._newcomers.values()):
+            if now - newcomer.since > HELLO_WITHIN_S:
+                self._drop(newcomer)
+        for engine in list(self._absent.values()):
+            self._look_at_one(engine)
+
+    def _look_at_one(self, engine: EngineEnd) -> None:
+        handle: JoinedHandle = engine.handle  # type: ignore[assignment]  # one of ours
+        try:
+            has_ended = handle.has_ended()
+        except OvernightError:
+            return  # its spool cannot be read now; asked again
+        if has_ended:
+            self._declare_gone(engine, "its process has ended")
+
+    def forget(self, node: str) -> int:
+        """The user says that nothing runs on this host any more; how many engines that were."""
+        engines = [each for each in self._absent.values() if each.handle.node == node]
+        for engine in engines:
+            del self._absent[engine.id]
+            self._gone.add(engine.id)
+            self._host.happened(EngineLost(engine.id, "its machine is gone, as the user says"))
+        return len(engines)
+
+    def absent_nodes(self) -> list[str]:
+        """Hosts of engines that are cut off."""
+        return [engine.handle.node for engine in self._absent.values()]
+
+    def abandon(self, reason: str) -> None:
+        """Wait for nobody any more, from now on."""
+        self._gives_up = reason
+        for engine in self._absent.values():
+            self._gone.add(engine.id)
+            self.left_behind = True
+            self._host.happened(EngineAbandoned(engine.id, reason))
+        self._absent.clear()
+
+    def _declare_gone(self, engine: EngineEnd, reason: str) -> None:
+        """Its process has ended: collect what it kept, end what it left, then say so."""
+        del self._absent[engine.id]
+        self._gone.add(engine.id)
+
+        def prove() -> None:
+            self._collect(engine)
+            self._host.prove(engine, reason)
+
+        self._host.in_thread(prove)
+
+    def _collect(self, engine: EngineEnd) -> None:
+        handle: JoinedHandle = engine.handle  # type: ignore[assignment]  # one of ours
+        for kept in handle.reports_left():
+            if engine.has_joined:
+                # Only what this driver still waits for is news: it filters by what is held.
+                reports = [report for _, report in kept.pairs]
+                self._host.happened(AttemptsEnded(engine.id, 0, reports))
+            else:
+                self._host.happened(kept)
+        self.spools_read += handle.spool_paths
+
+    # ---- too late
+
+    def _send_away(self, engine: EngineEnd, link: Link) -> None:
+        self._host.tell("warning", f"the engine on {engine.handle.node} is back, too late: it is"
+                                   " told to end what it runs, and leave")
+        farewell = self._farewells[link.read_fd] = Farewell(link, engine)
+        link.send(m.SETUP, frames.encode_control(frames.setup_to_mapping(engine.handle.setup)))
+        link.send(m.END, frames.encode_control({
+            "ids": None, "reason": "its tasks were given out again", "signal": 9,
+            "kill_after_s": 0.0, "timed_out": False,
+        }))
+        link.send(m.CLOSE, frames.encode_control({"run_stop": True}))
+        self._go_on_with(farewell)
+
+    def _see_off(self, farewell: Farewell) -> None:
+        """Let it leave: whatever it says now is old news."""
+        link = farewell.link
+        try:
+            for kind, payload in link.receive():
+                if kind in (m.ENDED, m.KEPT, m.PE_ENDED):
+                    link.send(m.ACK, rows.encode_number(_sequence(kind, payload)))
+        except LinkBroken:
+            link.closed = True
+        self._go_on_with(farewell)
+
+    def _go_on_with(self, farewell: Farewell) -> None:
+        link = farewell.link
+        link.flush()
+        if link.closed:
+            self._farewells.pop(link.read_fd, None)
+            self._host.forget(link.read_fd)
+            link.close()
+        else:
+            self._host.watch(link.read_fd, READ | WRITE if link.wants_write else READ)
+
+    # ---- the end
+
+    def close(self) -> None:
+        """Hang up on everybody who is still at the door."""
+        for newcomer in list(self._newcomers.values()):
+            self._drop(newcomer)
+        for fd, farewell in list(self._farewells.items()):
+            self._host.forget(fd)
+            farewell.link.close()
+        self._farewells.clear()
+
+
+def _sequence(kind: int, payload: bytes) -> int:
+    if kind == m.ENDED:
+        return rows.decode_reports(payload)[0]
+    if kind == m.KEPT:
+        return rows.decode_kept(payload)[0]
+    return rows.decode_per_engine_reports(payload)[0]
