@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import time
 from contextlib import suppress
 
+import overnight
 from overnight.contexts.choose import choose_contexts
 from overnight.contexts.settings import Settings
+from overnight.core.allocate import NodeShare
 from overnight.core.policy import Policy
 from overnight.core.scheduler import Scheduler
 from overnight.core.summary.rerun import shell_word
@@ -30,7 +33,8 @@ from overnight.errors import OvernightError, PrefixTaken, ResumeRefused, UsageEr
 from overnight.formats.hostport import parse_use_address
 from overnight.formats.taskfile import TaskReader
 from overnight.formats.utilscript import script_text
-from overnight.model.roles import ENGINE
+from overnight.guard.private import private_directory
+from overnight.model.roles import CONTROL, ENGINE
 from overnight.model.run import RunFiles, prefix_of_status
 from overnight.model.task import PerEngine
 from overnight.observers.log import LogObserver
@@ -41,7 +45,7 @@ from overnight.sources.stream import Stream, open_stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from overnight.contexts.choose import PlannedContext
@@ -84,7 +88,9 @@ class Plan:
         self.options = options
         self.notices: list[str] = []
         self.notify: Callable[[str], None] = self.notices.append
-        self.contexts: list[PlannedContext] = choose_contexts(options, os.environ)
+        self.contexts: list[PlannedContext] = (
+            [] if options.startup_only else choose_contexts(options, os.environ)
+        )
         self.notices += [note for context in self.contexts for note in context.notes]
         self.files = new_files(options.prefix, options.task_file or "-")
         own = os.path.realpath(self.files.status)
@@ -291,6 +297,10 @@ class Run:
     def _setup_again(self, noted: NotedEngine) -> Setup:
         """An engine that is taken over keeps its door and its spools."""
         shares = [(each, share) for each in self._contexts for share in each.nodes]
+        if not shares:
+            return self._settings.setup(
+                noted.rank, NodeShare(noted.node, 1, 1), (), noted.attach, noted.spools
+            )
         context, share = next((one for one in shares if one[1].node == noted.node), shares[0])
         return context.setup_again(share, noted.rank, noted.attach, noted.spools)
 
@@ -307,7 +317,9 @@ class Run:
         )
         self._description.write(files)
         self._log = RunLog(options.logfile or files.driver_log, options.loglevel)
-        write_script(files.utility_script, script_text(files.prefix))
+        write_script(files.utility_script, script_text(
+            files.prefix, sys.executable, os.path.dirname(os.path.abspath(overnight.__path__[0]))
+        ))
         pack(files.engine_file)
         self._record = Record(
             files, os.uname().nodename, lambda flushed: self.driver.post(flushed),
@@ -329,6 +341,7 @@ class Run:
             [LogObserver(self._log), *observers], self._measures_host, self._survivors,
             **self._for_joining(),
         )
+        self._open_control(self._driver)
         for notice in plan.notices:
             self._driver.tell("warning", notice)
         plan.notify = lambda text: self.driver.tell("warning", text)
@@ -338,7 +351,7 @@ class Run:
         """What the driver needs for engines that call it."""
         from overnight.contexts.joined import Joined
 
-        joins = Joined(
+        joins = self._joins = Joined(
             self._settings, self._survivors.recorded, [each.label for each in self._contexts]
         )
         options = self.plan.options
@@ -362,6 +375,39 @@ class Run:
             )
         return self._reception
 
+    def _open_control(self, driver: Driver) -> None:
+        from overnight.driver.control import Control, control_path
+        from overnight.driver.pool_verbs import PoolVerbs
+
+        self._verbs = PoolVerbs(driver, self._add)
+        driver.control = Control(driver, self._verbs.verbs)
+        try:
+            driver.control.open(control_path(private_directory(), self.files.prefix))
+        except OSError as error:
+            driver.tell("info", f"nobody here can ask this driver: {error.strerror}")
+
+    def _add(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """``overnight pool add``: start further engines, and let others join from now on.
+
+        Raises:
+            OvernightError: They cannot be started.
+        """
+        options = type(self.plan.options)(**self.plan.options.chosen())
+        options.jobs, options.startup_only = None, False
+        options.ssh_node = tuple(map(str, question["ssh_node"]))
+        options.cpus_per_task = question["cpus_per_task"] or options.cpus_per_task
+        options.tasks_per_node = question["tasks_per_node"] or options.tasks_per_node
+        started, notes = 0, []
+        for planned in choose_contexts(options, os.environ):
+            planned.label = self._joins.label(str(question["label"]))
+            context = planned.make(self._settings)
+            notes += list(planned.notes)
+            started += self.driver.add_context(context, int(question["task_limit"]))
+            if question["until"] is not None:
+                self._verbs.note_loan(context.label, float(question["until"]))
+        self.reception.open()
+        return {"count": started, "notes": notes}
+
     def _open_door_later(self) -> None:
         """DisBatch lets others join without being asked to; a short run is not to pay for it."""
         is_asked = self.plan.options.use_address is not None
@@ -372,6 +418,9 @@ class Run:
         driver = self.driver
         if arrival.role == ENGINE:
             driver.post(Errand(lambda: driver.arrived(arrival.link, arrival.peer)))
+        elif arrival.role == CONTROL and driver.control is not None:
+            control = driver.control
+            driver.post(Errand(lambda: control.arrived(arrival.link)))
         else:
             arrival.link.close()  # nobody of that role is served
 
@@ -394,7 +443,8 @@ class Run:
         the engines that keep reports stay noted: the next resume collects them.
         """
         try:
-            if self.plan.options.listen or self._survivors.awaited:
+            options = self.plan.options
+            if options.listen or options.startup_only or self._survivors.awaited:
                 self.reception.open()
             verdict = self.driver.run()
             lives = any(not engine.is_gone() for engine in self._survivors.engines)
@@ -428,6 +478,8 @@ def _policy(options: RunOptions, files: RunFiles) -> Policy:
         crash_limit=options.crash_limit, gives_out_lost=not options.is_compatible,
         task_limit=options.context_task_limit, delay_s=options.delay, load_limit=options.load,
         memory_floor=options.memfree,
+        starts_bare=options.startup_only,
+        how_to_add=f"{shell_word(files.utility_script)} -s HOST:COUNT",
         how_to_forget=f"overnight pool forget {shell_word(files.prefix)} HOST",
     )
 

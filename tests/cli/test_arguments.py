@@ -336,7 +336,7 @@ def test_options_that_do_not_go_together_are_refused(words, named):
 
 
 NOT_YET = [
-    "-S", "--startup-only", "-w", "--web", "--status-server", "--taskcommand prog",
+    "-w", "--web", "--status-server", "--taskcommand prog",
     "--taskserver", "--taskserver h:1", "--kvsserver h:1",
 ]  # fmt: skip
 
@@ -346,7 +346,7 @@ def test_what_is_not_built_yet_is_refused_by_name(words):
     with pytest.raises(UsageError, match="is not there yet") as refused:
         options(*words.split(), *(() if words.startswith("--task") else ("Tasks",)))
     named = words.split()[0]
-    assert named in refused.value.what or named == "--startup-only" or named == "--web"
+    assert named in refused.value.what or named == "--web"
     assert refused.value.kept == "nothing was started"
 
 
@@ -394,3 +394,9 @@ def test_the_version_names_the_command(is_compatible, name, capsys):
         run.main(["--version"], is_compatible=is_compatible)
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith(f"{name} ")
+
+
+@pytest.mark.parametrize("text", ["head", "head:", ":x", "head:70000", "a b:0", "head:-1"])
+def test_an_address_that_is_none_is_refused(text):
+    with pytest.raises(UsageError, match="HOST:PORT"):
+        options("--use-address", text, "Tasks")

@@ -12,8 +12,6 @@ WATCHING = "part E: watching and being told"
 CASES = {
     "ctx-slurm": MANY_MACHINES,
     "ctx-ssh": MANY_MACHINES,
-    "dyn-S": MANY_MACHINES,
-    "dyn-add": MANY_MACHINES,
     "kvs-class": PROGRAMS_DRIVE,
     "kvs-command": PROGRAMS_DRIVE,
     "kvs-info": PROGRAMS_DRIVE,
@@ -25,7 +23,6 @@ MENDS = {
     "mend-kvs-nodone": PROGRAMS_DRIVE,
     "mend-kvs-taskserver": PROGRAMS_DRIVE,
     "mend-kvs-taskserver2": PROGRAMS_DRIVE,
-    "mend-limit": MANY_MACHINES,
 }
 
 BUG_AREAS = {
@@ -33,7 +30,6 @@ BUG_AREAS = {
     "gpu-guard": QUEUE,
     "nodelist": MANY_MACHINES,
     "nvidia-smi": QUEUE,
-    "pool": MANY_MACHINES,
     "queue-control": QUEUE,
     "queue-run": QUEUE,
     "slurm": MANY_MACHINES,

@@ -235,6 +235,9 @@ class Bench:
         engine.is_closing = True
         engine.runs_stop = effect.runs_stop
 
+    def _on_SetSlots(self, effect) -> None:
+        self.engines[effect.engine].slots = effect.slots
+
     def _on_Acknowledge(self, effect) -> None:
         engine = self.engines.get(effect.engine)
         if engine is not None:

@@ -21,7 +21,10 @@ from pathlib import Path
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "options.md"
-COMMANDS = ("disBatch", "overnight run", "overnight resume", "overnight report", "overnight attach")
+COMMANDS = (
+    "disBatch", "overnight run", "overnight resume", "overnight report", "overnight attach",
+    "overnight join",
+)
 _TABLE = re.compile(
     r"<!-- options of (?P<commands>[^:\n]+): (?P<group>[^\n]+) -->\n(?P<rows>.*?)<!-- end -->",
     re.DOTALL,

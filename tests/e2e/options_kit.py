@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,19 @@ def ends(
     """Run a command to its end, which must have this status."""
     ended = stage.run(command, env=env, limit_s=BOUND_S)
     assert ended.status == status, f"status {ended.status}, not {status}:\n{ended.err}{ended.out}"
+    return ended
+
+
+def empties(stage: Stage, command: Sequence[str]) -> Ended:
+    """Run a command until its context has had all its tasks, and then stop it.
+
+    With tasks left it waits for another context.
+    """
+    live = stage.start(command)
+    live.says("no slots are there to run them on")
+    live.signal(signal.SIGTERM)
+    ended = live.wait(BOUND_S)
+    assert ended.status in (3, 128 + signal.SIGTERM), ended
     return ended
 
 

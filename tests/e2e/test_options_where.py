@@ -7,7 +7,17 @@ import os
 import pytest
 
 from tests.e2e.kit import Stage, disbatch, run
-from tests.e2e.options_kit import BOUND_S, ends, flags, ids, slots_used, tasks_of, write_crowd
+from tests.e2e.options_kit import (
+    BOUND_S,
+    WAIT_FOR_GO,
+    empties,
+    ends,
+    flags,
+    ids,
+    slots_used,
+    tasks_of,
+    write_crowd,
+)
 
 TWO_EACH = {"CUDA_VISIBLE_DEVICES": "4,7", "GPU_DEVICE_ORDINAL": "0,1"}
 
@@ -126,15 +136,22 @@ def test_a_retire_command_and_named_hosts_exclude_each_other(stage: Stage, comma
 # -- the task limit ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("command", "status"), [(run("-j", "2"), 3), (disbatch(), 1)])
-def test_the_context_leaves_after_its_task_limit(
-    stage: Stage, command: list[str], status: int
-) -> None:
+@pytest.mark.parametrize("command", [run("-j", "2"), disbatch()])
+def test_the_context_leaves_after_its_task_limit(stage: Stage, command: list[str]) -> None:
     stage.write("Tasks", *["true"] * 5)
-    ended = ends(stage, [*command, "-C", "3", "-p", "P", "Tasks"], status)
+    ended = empties(stage, [*command, "-C", "3", "-p", "P", "Tasks"])
     assert stage.codes("P") == dict.fromkeys(range(3), 0)
-    assert "Nothing is left to run tasks on" in ended.err
+    assert f"{stage.path('P_dbUtil.sh')} -s HOST:COUNT" in ended.err
     assert f"overnight resume {stage.path('P')}" in ended.err
+
+
+def test_a_run_may_listen_from_the_start(stage: Stage) -> None:
+    stage.write("Tasks", WAIT_FOR_GO)
+    live = stage.start(run("--listen", "-j", "1", "-p", "P", "Tasks"))
+    stage.appears("P_join")
+    stage.write("go")
+    assert live.wait(BOUND_S).status == 0
+    assert not stage.path("P_join").exists()
 
 
 def test_a_task_limit_of_zero_is_none(stage: Stage) -> None:
@@ -145,7 +162,7 @@ def test_a_task_limit_of_zero_is_none(stage: Stage) -> None:
 
 def test_skipped_tasks_do_not_count_towards_the_task_limit(stage: Stage) -> None:
     stage.write("Tasks", *["true"] * 4)
-    ends(stage, disbatch("-C", "2", "-p", "P", "Tasks"), status=1)
+    empties(stage, disbatch("-C", "2", "-p", "P", "Tasks"))
     ends(stage, disbatch("-C", "2", "-p", "Q", "-r", "P_status.txt", "Tasks"))
     assert flags(stage, "Q") == {0: "   S", 1: "   S", 2: "    ", 3: "    "}
 

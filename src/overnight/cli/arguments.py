@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 NOT_THERE_YET = {
-    "startup_only": "-S (starting without resources)",
     "web": "-w (the web page)",
     "taskcommand": "--taskcommand (tasks from a program)",
     "taskserver": "--taskserver (tasks from a key-value client)",
@@ -237,7 +236,7 @@ def _add_context(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-k", "--retire-cmd", metavar="COMMAND",
                        help="command that gives a node back; '' for none; not with -s")
     group.add_argument("-S", "--startup-only", action="store_true",
-                       help="start without resources and wait for contexts (not there yet)")
+                       help="start without resources and wait for contexts to be added")
     group.add_argument("--use-address", metavar="HOST:PORT",
                        help="name and port under which this run is reached; port 0 is any,"
                             " localhost:0 is for this machine alone")
@@ -338,6 +337,7 @@ def options_of(parsed: argparse.Namespace, is_compatible: bool) -> RunOptions:
         "gpu": parsed.gpu,
         "env_resource": tuple(parsed.env_resource),
         "label": parsed.label,
+        "startup_only": parsed.startup_only,
         "use_address": parsed.use_address,
         "always_shell": parsed.always_shell,
         "late_output": late if parsed.late_output is None else parsed.late_output,

@@ -22,12 +22,12 @@ VERBS = {
     "report": "summarise a status file, and draw it",
     "attach": "show a run that was detached",
     "join": "be an engine of a run that goes on elsewhere",
+    "pool": "engines of a run: list, add, drain, stop, set, forget",
 }
 LATER = {
     "check": "look a list over before the night",
     "monitor": "watch a run in the terminal",
     "web": "watch a run in the browser",
-    "pool": "engines of a run: list, add, drain, stop",
     "queue": "a lasting queue of notebooks and commands",
     "explain": "why a task waits, or why it ended",
 }

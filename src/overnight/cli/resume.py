@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     if parsed.force_resume or parsed.by_text:
         options.force_resume, options.by_text = parsed.force_resume, parsed.by_text
     if parsed.jobs is not None:
-        options.jobs, options.ssh_node = parsed.jobs, ()
+        options.jobs, options.ssh_node, options.startup_only = parsed.jobs, (), False
     options.quiet = options.quiet or parsed.quiet
     options.is_compatible = False
     _enter(description.cwd, files)

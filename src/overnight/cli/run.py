@@ -95,6 +95,9 @@ def run(options: RunOptions, *, detaches: bool = False) -> int:
         if (status := detach(options, plan.files)) is not None:
             return status
     show = Showing(plan, Run(plan))
+    if options.startup_only:
+        print(f"Run this script to add compute contexts:\n   {plan.files.utility_script}",
+              flush=True)
     if detaches:
         from overnight.cli.detach import let_go
 

@@ -125,7 +125,7 @@ class Joined:
         """
         share = _share(about)
         try:
-            label = str(about["label"]) or self._free_label()
+            label = self.label(str(about["label"]))
             key, place, task_limit = (
                 str(about["id"]), str(about["place"]), int(about["task_limit"])
             )
@@ -133,7 +133,6 @@ class Joined:
             raise LinkBroken(f"an engine that joins says too little: {error!r}") from error
         if "/" in label:
             raise NoResources(f"a label names files: {label!r} must not hold a slash")
-        self._labels.add(label)
         setup = self._settings.setup(next_rank(), share, _variables(about, share.slots))
         noted = NotedEngine(
             int(hello["pid"]), int(hello["start"]), str(hello["boot"]), place,
@@ -171,11 +170,15 @@ class Joined:
         engine.setup.cores_per_task = share.cores_per_task
         engine.setup.slot_variables = _variables(about, share.slots)
 
-    def _free_label(self) -> str:
+    def label(self, wanted: str) -> str:
+        """The label of a context: what was wanted, or the next number that is free."""
         number = 0
-        while f"SSH{number}" in self._labels:
+        while not wanted:
+            free = f"SSH{number}"
+            wanted = "" if free in self._labels else free
             number += 1
-        return f"SSH{number}"
+        self._labels.add(wanted)
+        return wanted
 
 
 def _share(about: Mapping[str, Any]) -> NodeShare:

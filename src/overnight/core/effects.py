@@ -68,6 +68,16 @@ class EndAttempts:
         self.at_once = at_once  # KILL without a TERM before it
 
 
+class SetSlots:
+    """The engine is to have that many slots."""
+
+    __slots__ = ("engine", "slots")
+
+    def __init__(self, engine: int, slots: int) -> None:
+        self.engine = engine
+        self.slots = slots
+
+
 class CloseEngine:
     """The engine is to let what runs finish and leave."""
 
@@ -186,6 +196,6 @@ class Finish:
 
 if TYPE_CHECKING:
     Effect = (
-        Read | StartEngines | OpenEngine | Assign | Recall | EndAttempts | CloseEngine
+        Read | StartEngines | OpenEngine | Assign | Recall | EndAttempts | SetSlots | CloseEngine
         | Acknowledge | Record | MakeDurable | WakeAt | Tell | Finish
     )

@@ -42,10 +42,10 @@ class EngineStarting:
 
     __slots__ = ("context", "engine", "task_limit")
 
-    def __init__(self, engine: int, context: str, task_limit: int = 0) -> None:
+    def __init__(self, engine: int, context: str, task_limit: int | None = None) -> None:
         self.engine = engine
         self.context = context
-        self.task_limit = task_limit  # of its context, where that has one of its own; 0: none
+        self.task_limit = task_limit  # of its context, 0 for none; None: the run's
 
 
 class EngineAwaited:
@@ -215,6 +215,36 @@ class EngineLost:
         self.reason = reason
 
 
+class DrainAsked:
+    """Engines are to take nothing more and leave when what runs there has ended."""
+
+    __slots__ = ("ends_tasks", "engines")
+
+    def __init__(self, engines: Sequence[int], ends_tasks: bool = False) -> None:
+        self.engines = engines
+        self.ends_tasks = ends_tasks  # now; they are given out again, without a failure
+
+
+class SlotsSet:
+    """An engine is to have that many slots from now on."""
+
+    __slots__ = ("engine", "slots")
+
+    def __init__(self, engine: int, slots: int) -> None:
+        self.engine = engine
+        self.slots = slots
+
+
+class ContextEndsAt:
+    """A context was lent until then: its engines are to have left."""
+
+    __slots__ = ("at", "context")
+
+    def __init__(self, context: str, at: float) -> None:
+        self.context = context
+        self.at = at  # Unix seconds
+
+
 class RowsDurable:
     """Everything recorded up to this record number survives the machine."""
 
@@ -265,6 +295,7 @@ if TYPE_CHECKING:
     Event = (
         ItemsRead | SourceFailed | EngineStarting | EngineAwaited | EngineJoined
         | EngineOpened | EngineCutOff | EngineReturned | EngineAbandoned
+        | DrainAsked | SlotsSet | ContextEndsAt
         | AttemptsEnded | KeptReports | PerEngineEnded | AttemptsRecalled | EngineClosed
         | EngineLost | RowsDurable | RecordFailed | RecordMended | HostMeasured | StopAsked
     )

@@ -31,8 +31,21 @@ class EngineState:
     """One engine as the scheduler sees it, from the start of its process to its end."""
 
     __slots__ = (
-        "absent_since", "context", "held", "holds_unknown", "id", "node", "prefetch", "rank",
-        "recent", "say_absent_at", "slots", "state", "was_told_to_leave",
+        "absent_since",
+        "context",
+        "gives_back",
+        "held",
+        "holds_unknown",
+        "id",
+        "node",
+        "prefetch",
+        "rank",
+        "recent",
+        "say_absent_at",
+        "slots",
+        "state",
+        "wants_to_leave",
+        "was_told_to_leave",
     )
 
     def __init__(self, id: int, context: str) -> None:
@@ -46,6 +59,8 @@ class EngineState:
         self.recent: deque[float] = deque(maxlen=RECENT)  # seconds its last tasks took
         self.prefetch = 0
         self.was_told_to_leave = False
+        self.wants_to_leave = False  # somebody asked for that: it takes no further task
+        self.gives_back = False  # and what it runs is ended there, to be run elsewhere
         self.absent_since: float | None = None  # its link has ended, and it may come back
         self.say_absent_at = 0.0
         self.holds_unknown = False  # what it runs is not known before it has joined
@@ -89,6 +104,7 @@ class Pool:
         self.given: dict[str, int] = {}  # tasks assigned, by context
         self.absent: dict[int, EngineState] = {}  # those that nobody can reach at present
         self.limits: dict[str, int] = {}  # of contexts that have one of their own
+        self.ends_at: dict[str, float] = {}  # of contexts that are lent, Unix seconds
 
     def __iter__(self) -> Iterator[EngineState]:
         return iter(self._engines.values())
@@ -100,13 +116,13 @@ class Pool:
         """The engine with this id, or None if it has left or never was."""
         return self._engines.get(engine)
 
-    def add(self, engine: int, context: str, task_limit: int = 0) -> EngineState:
+    def add(self, engine: int, context: str, task_limit: int | None = None) -> EngineState:
         """An engine's process was started for this context."""
         if engine in self._engines:
             raise InvariantBroken(f"engine {engine} started twice")
         state = self._engines[engine] = EngineState(engine, context)
         self.given.setdefault(context, 0)
-        if task_limit:
+        if task_limit is not None:
             self.limits[context] = task_limit
         return state
 

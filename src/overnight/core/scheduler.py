@@ -38,6 +38,7 @@ from overnight.core.effects import (
     Read,
     Recall,
     Record,
+    SetSlots,
     StartEngines,
     TaskEnded,
     TasksSkipped,
@@ -50,6 +51,8 @@ from overnight.core.events import (
     SOFT,
     AttemptsEnded,
     AttemptsRecalled,
+    ContextEndsAt,
+    DrainAsked,
     EngineAbandoned,
     EngineAwaited,
     EngineClosed,
@@ -66,6 +69,7 @@ from overnight.core.events import (
     RecordFailed,
     RecordMended,
     RowsDurable,
+    SlotsSet,
     SourceFailed,
     StopAsked,
 )
@@ -89,6 +93,7 @@ if TYPE_CHECKING:
 LEAST_READ = 64
 MOST_READ = 1 << 14
 NO_LIMIT = 1 << 40
+SAY_WAITING_EVERY_S = 60.0
 
 
 class Counts:
@@ -148,6 +153,8 @@ class Scheduler:
         self._asked_for_engines = False
         self._awaits_engines = False  # asked, and the answer is not here yet
         self._losses = 0  # engines lost since the last report of any
+        self._left_in_order = False  # the last engine that went had been told to
+        self._say_waiting_at = 0.0
         self._drains = False  # some engine was asked to take nothing more
         self._lets_absent_go_at: float | None = None  # the run is over but for engines away
         self._record_number = 0
@@ -168,6 +175,9 @@ class Scheduler:
             EngineCutOff: self.on_engine_cut_off,
             EngineReturned: self.on_engine_returned,
             EngineAbandoned: self.on_engine_abandoned,
+            DrainAsked: self.on_drain_asked,
+            SlotsSet: self.on_slots_set,
+            ContextEndsAt: self.on_context_ends_at,
             EngineJoined: self.on_engine_joined,
             EngineOpened: self.on_engine_opened,
             KeptReports: self.on_kept_reports,
@@ -246,7 +256,7 @@ class Scheduler:
     def on_engine_opened(self, event: EngineOpened) -> None:
         engine = self.pool.get(event.engine)
         if engine is not None and engine.state == p.OPENING:
-            engine.state = p.OPEN
+            engine.state = p.DRAINING if engine.wants_to_leave else p.OPEN
 
     def on_attempts_ended(self, event: AttemptsEnded) -> None:
         engine = self.pool.get(event.engine)
@@ -261,10 +271,65 @@ class Scheduler:
                 continue
             del held[report.task_id]
             recent.append(report.elapsed_s)
-            self._judge(attempt, report, engine.node, engine.rank)
+            if engine.gives_back and self._was_ended_here(report):
+                self._run_elsewhere(attempt, report, engine)
+            else:
+                self._judge(attempt, report, engine.node, engine.rank)
         self._losses = 0
         engine.judge_prefetch()
         self._acknowledge_later(engine.id, event.seq)
+
+    def _was_ended_here(self, report: Report) -> bool:
+        return type(report.outcome) is Cancelled and report.outcome.code != 0 \
+            and self.stop is None
+
+    def _run_elsewhere(self, attempt: Attempt, report: Report, engine: p.EngineState) -> None:
+        """Its engine was to leave: nobody's failure, and no row before it has really ended."""
+        self._entries.append(
+            TaskEnded(attempt.task, report, engine.node, engine.rank, False, True)
+        )
+        self.ready.append(Attempt(attempt.task, attempt.number + 1))
+
+    # -- what users ask of the pool ------------------------------------------------------
+
+    def on_drain_asked(self, event: DrainAsked) -> None:
+        for id in event.engines:
+            engine = self.pool.get(id)
+            if engine is not None:
+                self._drain(engine, event.ends_tasks)
+
+    def _drain(self, engine: p.EngineState, ends_tasks: bool) -> None:
+        self._drains = engine.wants_to_leave = True
+        if engine.state == p.OPEN:
+            self._recall_all(engine)
+            engine.state = p.DRAINING
+        if ends_tasks and not engine.gives_back:
+            engine.gives_back = True
+            if engine.state > p.STARTING:
+                self._end_attempts(engine, "its engine was asked to leave")
+
+    def on_slots_set(self, event: SlotsSet) -> None:
+        engine = self.pool.get(event.engine)
+        if engine is not None and engine.state > p.STARTING and not engine.is_absent:
+            engine.slots = event.slots
+            self._effects.append(SetSlots(engine.id, event.slots))
+
+    def on_context_ends_at(self, event: ContextEndsAt) -> None:
+        self.pool.ends_at[event.context] = event.at
+
+    def _end_loans(self) -> None:
+        """Start nothing that would outlast the loan of its host; end there what does."""
+        for engine in self.pool:
+            ends_at = self.pool.ends_at.get(engine.context)
+            if ends_at is None:
+                continue
+            drain_at = ends_at - max(engine.recent, default=0.0)
+            if self._at >= ends_at:
+                self._drain(engine, ends_tasks=True)
+            elif self._at >= drain_at:
+                self._drain(engine, ends_tasks=False)
+            if self._at < ends_at:
+                self._effects.append(WakeAt(drain_at if self._at < drain_at else ends_at))
 
     def on_kept_reports(self, event: KeptReports) -> None:
         engine = self.pool.get(event.engine)
@@ -333,6 +398,7 @@ class Scheduler:
         self.pool.remove(engine.id)
         # It has reported whatever it had started: the rest never was, and is nobody's fault.
         self._take_back(engine, list(engine.held))
+        self._left_in_order = engine.was_told_to_leave
         if not engine.was_told_to_leave:
             self._may_start_another()
 
@@ -342,6 +408,7 @@ class Scheduler:
             return
         self._tell("error", f"engine on {engine.node or engine.context} was lost: {event.reason}")
         self.pool.remove(engine.id)
+        self._left_in_order = False
         self._lose(engine, event.reason)
         self._may_start_another()
 
@@ -386,7 +453,9 @@ class Scheduler:
         elif engine.state != p.DRAINING:
             engine.state = p.OPEN
         if self.stop is not None and self.stop.how >= END:
-            self._end_attempts(engine, self.stop)
+            self._end_by(engine, self.stop)
+        elif engine.gives_back:
+            self._end_attempts(engine, "its engine was asked to leave")
 
     def on_engine_abandoned(self, event: EngineAbandoned) -> None:
         engine = self.pool.remove(event.engine)
@@ -490,12 +559,17 @@ class Scheduler:
         for engine in self.pool:
             self._recall_all(engine)
             if stop.how >= END and engine.state > p.STARTING:
-                self._end_attempts(engine, stop)
+                self._end_by(engine, stop)
 
-    def _end_attempts(self, engine: p.EngineState, stop: Stop) -> None:
+    def _end_by(self, engine: p.EngineState, stop: Stop) -> None:
+        reason = stop.reason if stop.ending == v.STOPPED else stop.ending
+        self._end_attempts(engine, reason, at_once=stop.how == KILL)
+
+    def _end_attempts(
+        self, engine: p.EngineState, reason: str, *, at_once: bool = False
+    ) -> None:
         if not engine.is_absent:
-            reason = stop.reason if stop.ending == v.STOPPED else stop.ending
-            self._effects.append(EndAttempts(engine.id, reason, stop.how == KILL))
+            self._effects.append(EndAttempts(engine.id, reason, at_once))
 
     def _recall_all(self, engine: p.EngineState) -> None:
         if engine.held and engine.takes_tasks:
@@ -505,6 +579,8 @@ class Scheduler:
 
     def _decide(self) -> None:
         self._release_due_retries()
+        if self.pool.ends_at:
+            self._end_loans()
         if self.stop is None:
             self._advance()
             self._read_ahead()
@@ -627,13 +703,15 @@ class Scheduler:
     def _have_engines(self) -> bool:
         for engine in self.pool:
             if engine.state == p.JOINED and not engine.is_absent:
-                if self._context_room(engine) > 0:
+                if self._context_room(engine) > 0 and not engine.wants_to_leave:
                     self._open(engine)
                 else:
                     self._close(engine)
         if not len(self.pool) and not self._asked_for_engines:
-            self._asked_for_engines = self._awaits_engines = True
-            self._effects.append(StartEngines())
+            self._asked_for_engines = True
+            if not self.policy.starts_bare:
+                self._awaits_engines = True
+                self._effects.append(StartEngines())
         return len(self.pool) > 0
 
     def _open(self, engine: p.EngineState) -> None:
@@ -693,11 +771,12 @@ class Scheduler:
     def _retire_contexts(self) -> None:
         """Engines of a context that has had all its tasks leave when theirs are done."""
         if not (self.policy.task_limit or self.pool.limits or self._drains):
-            return
+            return  # as in most runs; a look at every engine costs a step of a thousand
         for engine in self.pool:
             if engine.state == p.OPEN and self._context_room(engine) <= 0:
                 engine.state = p.DRAINING
-            if engine.state == p.DRAINING and not engine.held:
+            is_idle = engine.state in (p.JOINED, p.DRAINING) and not engine.held
+            if is_idle and (engine.state == p.DRAINING or engine.wants_to_leave):
                 self._close(engine)
 
     def _read_ahead(self) -> None:
@@ -737,8 +816,19 @@ class Scheduler:
             return False
         if not (self.ready or self._front_is_task()):
             return False
+        if self.policy.how_to_add and (self.policy.starts_bare or self._left_in_order):
+            self._say_waiting()
+            return False
         self._stop(Stop(SOFT, v.NO_RESOURCES, "no engine is left that could run a task"))
         return True
+
+    def _say_waiting(self) -> None:
+        """Nobody is there, and none was lost: somebody may add slots, once told how."""
+        if self._at >= self._say_waiting_at:
+            self._say_waiting_at = self._at + SAY_WAITING_EVERY_S
+            self._tell("warning", "tasks wait, and no slots are there to run them on\n"
+                                  f"  do:    add some: {self.policy.how_to_add}")
+        self._effects.append(WakeAt(self._say_waiting_at))
 
     def _finish(self) -> None:
         for engine in self.pool:

@@ -264,6 +264,14 @@ class EngineEnd:
             "timed_out": False,
         }))
 
+    def set_slots(self, slots: int) -> None:
+        """Let it have that many slots."""
+        setup = self.handle.setup
+        setup.slots = slots
+        if not any(setup.slot_variables):
+            setup.slot_variables = ()  # one for each of the slots that it had says nothing
+        self.link.send(m.SETUP, frames.encode_control(frames.setup_to_mapping(self.handle.setup)))
+
     def close(self, runs_stop: bool) -> None:
         """Let it finish and leave."""
         self.link.send(m.CLOSE, frames.encode_control({"run_stop": runs_stop}))

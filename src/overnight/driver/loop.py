@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from overnight.core.events import Event
     from overnight.core.scheduler import Scheduler
     from overnight.core.verdict import Verdict
+    from overnight.driver.control import Control
     from overnight.driver.engines import NoLink
     from overnight.driver.guests import Guests
     from overnight.driver.record import Record
@@ -119,6 +120,7 @@ class Driver:
         self._awaited = awaited
         self._opens_door = opens_door
         self.guests: Guests | None = None  # made when there is any
+        self.control: Control | None = None  # who answers what users ask; given from outside
         self._engines: dict[int, EngineEnd] = {}
         self._fds: dict[int, EngineEnd] = {}  # by descriptor awaited
         self._leaving: list[EngineEnd] = []  # their link has ended in order
@@ -232,6 +234,8 @@ class Driver:
                 self._hear(self._fds[fd], mask)
             elif self.guests is not None and self.guests.knows(fd):
                 self.guests.hear(fd)
+            elif self.control is not None and self.control.knows(fd):
+                self.control.hear(fd)
             else:
                 self._poller.forget(fd)
                 self._read_items()
@@ -318,6 +322,8 @@ class Driver:
             engine.recall(effect.task_ids)
         elif isinstance(effect, fx.EndAttempts):
             engine.end_attempts(effect.reason, effect.at_once)
+        elif isinstance(effect, fx.SetSlots):
+            engine.set_slots(effect.slots)
         elif isinstance(effect, fx.CloseEngine):
             engine.close(effect.runs_stop)
 
@@ -352,6 +358,30 @@ class Driver:
 
     # -- engines --------------------------------------------------------------------
 
+    def device_slots(self, engine: int) -> int | None:
+        """Slots that an engine's devices were divided among; None where it has none."""
+        found = self._engines.get(engine)
+        variables = found.handle.setup.slot_variables if found is not None else ()
+        return len(variables) if any(variables) else None
+
+    def add_context(self, context: Context, task_limit: int) -> int:
+        """Start the engines of a context that has been added to the run.
+
+        Args:
+            context: Which; its label is its own.
+            task_limit: It leaves after so many tasks, 0 for no limit.
+
+        Returns:
+            How many were started.
+
+        Raises:
+            NoResources: None could be.
+        """
+        handles = context.start(self.next_rank, set())
+        for handle in handles:
+            self._add_engine(handle, context.label, task_limit)
+        return len(handles)
+
     def _start_engines(self) -> None:
         for context in self._contexts:
             try:
@@ -373,10 +403,12 @@ class Driver:
     def _busy_nodes(self) -> set[str]:
         return {engine.handle.node for engine in self._engines.values()}
 
-    def _add_engine(self, handle: EngineHandle, label: str) -> None:
+    def _add_engine(
+        self, handle: EngineHandle, label: str, task_limit: int | None = None
+    ) -> None:
         engine = self.make_engine(handle, None)
         self.attach(engine)
-        self._events.append(EngineStarting(engine.id, label))
+        self._events.append(EngineStarting(engine.id, label, task_limit))
 
     def make_engine(self, handle: EngineHandle, link: Link | NoLink | None) -> EngineEnd:
         """The driver's end of an engine, with the next number."""
@@ -598,6 +630,8 @@ class Driver:
     def _shut(self) -> None:
         if self.guests is not None:
             self.guests.close()
+        if self.control is not None:
+            self.control.close()
         for engine in self._engines.values():
             engine.link.close()
         self._poller.close()

@@ -7,12 +7,12 @@ import sys
 
 from overnight.core import engine_events as e
 from overnight.core.slot_events import EndAsked, RecallAsked
-from overnight.engine.attach import Door
 from overnight.engine.polled import PolledLink
 from overnight.errors import LinkBroken
 from overnight.formats import link as f
 from overnight.guard.processes import process_identity
 from overnight.model import messages as m
+from overnight.net.door import Door
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -51,6 +51,13 @@ TAKEN      ids of tasks in hand; of an engine that lived on: it has this driver 
 PONG       the number of a PING
 =========  =========================================================================
 
+Between the driver and whoever asks it for something (role ``control``):
+
+=========  =========================================================================
+ASK        mapping ``verb`` and what goes with it; see ``driver/control``
+ANSWER     mapping ``error`` (text, or None) and what was asked for
+=========  =========================================================================
+
 Between an engine and its runners alone:
 
 =========  =========================================================================
@@ -74,6 +81,7 @@ LINK_VERSION = 1
 SETUP, START, ASSIGN, RECALL, END, ACK, CLOSE, PING, SLOTS = range(1, 10)
 HELLO, RUNNING, OPENED, ENDED, KEPT, PE_ENDED, RECALLED, NOTICE, CLOSED, PONG = range(17, 27)
 RELEASED, TAKEN = 27, 28
+ASK, ANSWER = 40, 41
 
 PER_ENGINE_SLOT = -1
 """Where per-engine commands run: a slot beside the others."""
