@@ -278,6 +278,23 @@ def test_a_lent_host_starts_nothing_that_would_outlast_its_loan_and_ends_what_do
     assert bench.started[-1][0] in (2, 3)
 
 
+def test_what_a_guest_ran_when_its_launcher_ended_it_runs_elsewhere():
+    bench = Bench(tasks(2), Policy(max_failures=1)).begin()
+    bench.step(ev.EngineStarting(0, "guests", is_guest=True))
+    guest = bench.engines[0] = FakeEngine(0, 1, "guests")
+    bench.next_engine = 1
+    bench.step(ev.EngineJoined(0, "n0", 1, False, []))
+    bench.run_on()
+    own = bench.engine()
+    bench.end(guest, 0, outcome=Cancelled(-15, "its engine was told to end"))
+    del bench.engines[0]
+    bench.step(ev.EngineClosed(0))
+    bench.end(own, 1)
+    bench.end(own, 0)
+    assert bench.row_ids() == [1, 0]
+    assert bench.started == [(0, 1), (1, 1), (0, 2)]
+
+
 # ---- nobody is there
 
 

@@ -186,18 +186,19 @@ def test_an_engine_killed_here_is_proved_gone_and_its_task_runs_again(stage):
     assert sorted(len(ranks) for ranks in began(stage).values()) == [1, 2]
 
 
-def test_whoever_started_an_engine_ends_it_and_its_tasks(stage):
-    stage.write("Tasks", waits_for("go"), "sleep 600; touch late")
+def test_whoever_started_an_engine_ends_it_and_its_tasks_run_elsewhere(stage):
+    stage.write("Tasks", *[waits_for("go")] * 2)
     live = listening(stage, "-j", "1")
     joined = join(stage, "-n", "1")
-    has_begun(stage, 0)
-    log_says(stage, "engine 1")
-    until(lambda: "sleep" in " ".join(p.command for p in stage.left()), "the long task runs")
+    has_begun(stage, 0, 1)
     joined.signal(signal.SIGTERM)
     assert joined.wait().status == 0, joined.err
+    assert stage.codes("P") == {}
     stage.write("go")
-    assert live.wait().status in (0, 3), live.err
-    assert not stage.path("late").exists()
+    assert live.wait().status == 0, live.err
+    assert stage.codes("P") == {0: 0, 1: 0}
+    assert stage.read("twice") == ""
+    assert sorted(map(len, began(stage).values())) == [1, 2]
     stage.is_empty_soon()
 
 
@@ -238,6 +239,7 @@ def test_nothing_is_started_before_an_engine_elsewhere_has_said_what_it_runs(sta
     joined = laid.engine("-n", "1", through=ELSEWHERE)
     until(lambda: len(began(stage)) == 2, "both slots are busy")
     before = began(stage)
+    (away,) = [id for id, ranks in before.items() if ranks == [1]]
     laid.cut(dead=True)
     live.signal(signal.SIGKILL)
     live.wait()
@@ -245,16 +247,27 @@ def test_nothing_is_started_before_an_engine_elsewhere_has_said_what_it_runs(sta
     resumed = stage.start(overnight("resume", "P", "-j", "2"))
     stage.appears("P_join")
     resumed.says("has not called for")
+    # One that gives up waiting leaves the note of it for the next.
+    resumed.signal(signal.SIGTERM)
+    resumed.says("Once more ends them")
+    resumed.signal(signal.SIGTERM)
+    assert resumed.wait().status == 3
+    resumed = stage.start(overnight("resume", "P", "-j", "2"))
+    stage.appears("P_join")
+    resumed.says("has not called for")
     assert began(stage) == before
     assert "overnight pool forget" in resumed.err and "elsewhere" in resumed.err
+    assert began(stage) == before
     laid.follow()
     laid.mend()
     log_says(stage, "tasks running")
     stage.write("go")
     assert resumed.wait().status == 0, resumed.err
     assert joined.wait().status == 0, joined.err
-    assert stage.codes("P") == dict.fromkeys(range(3), 0)
+    rows = [row for row in stage.rows("P") if not row.is_cut]
+    assert {row.id: row.code for row in rows} == dict.fromkeys(range(3), 0) and len(rows) == 3
     assert stage.read("twice") == ""
+    assert began(stage)[away] == [1]
     stage.is_empty_soon()
 
 

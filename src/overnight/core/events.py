@@ -40,12 +40,15 @@ class SourceFailed:
 class EngineStarting:
     """A context has started the process of an engine; it may join."""
 
-    __slots__ = ("context", "engine", "task_limit")
+    __slots__ = ("context", "engine", "is_guest", "task_limit")
 
-    def __init__(self, engine: int, context: str, task_limit: int | None = None) -> None:
+    def __init__(
+        self, engine: int, context: str, task_limit: int | None = None, is_guest: bool = False
+    ) -> None:
         self.engine = engine
         self.context = context
         self.task_limit = task_limit  # of its context, 0 for none; None: the run's
+        self.is_guest = is_guest  # somebody else has started it, and may end it
 
 
 class EngineAwaited:

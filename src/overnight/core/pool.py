@@ -37,6 +37,7 @@ class EngineState:
         "held",
         "holds_unknown",
         "id",
+        "is_guest",
         "node",
         "prefetch",
         "rank",
@@ -59,6 +60,7 @@ class EngineState:
         self.recent: deque[float] = deque(maxlen=RECENT)  # seconds its last tasks took
         self.prefetch = 0
         self.was_told_to_leave = False
+        self.is_guest = False  # somebody else has started it, and may end it
         self.wants_to_leave = False  # somebody asked for that: it takes no further task
         self.gives_back = False  # and what it runs is ended there, to be run elsewhere
         self.absent_since: float | None = None  # its link has ended, and it may come back

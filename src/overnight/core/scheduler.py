@@ -231,10 +231,12 @@ class Scheduler:
 
     def on_engine_starting(self, event: EngineStarting) -> None:
         self._awaits_engines = False
-        self.pool.add(event.engine, event.context, event.task_limit)
+        engine = self.pool.add(event.engine, event.context, event.task_limit)
+        engine.is_guest = event.is_guest
 
     def on_engine_awaited(self, event: EngineAwaited) -> None:
         engine = self.pool.add(event.engine, event.context)
+        engine.is_guest = True
         engine.node = event.node
         engine.holds_unknown = True
         self._note_absent(engine, f"an engine of an earlier driver on {event.node} is awaited")
@@ -271,7 +273,7 @@ class Scheduler:
                 continue
             del held[report.task_id]
             recent.append(report.elapsed_s)
-            if engine.gives_back and self._was_ended_here(report):
+            if (engine.gives_back or engine.is_guest) and self._was_ended_here(report):
                 self._run_elsewhere(attempt, report, engine)
             else:
                 self._judge(attempt, report, engine.node, engine.rank)
@@ -284,11 +286,12 @@ class Scheduler:
             and self.stop is None
 
     def _run_elsewhere(self, attempt: Attempt, report: Report, engine: p.EngineState) -> None:
-        """Its engine was to leave: nobody's failure, and no row before it has really ended."""
+        """Its engine was to leave, or its launcher ended it: nobody's failure, and no row yet."""
         self._entries.append(
             TaskEnded(attempt.task, report, engine.node, engine.rank, False, True)
         )
         self.ready.append(Attempt(attempt.task, attempt.number + 1))
+        self._drain(engine, ends_tasks=False)
 
     # -- what users ask of the pool ------------------------------------------------------
 
@@ -398,8 +401,8 @@ class Scheduler:
         self.pool.remove(engine.id)
         # It has reported whatever it had started: the rest never was, and is nobody's fault.
         self._take_back(engine, list(engine.held))
-        self._left_in_order = engine.was_told_to_leave
-        if not engine.was_told_to_leave:
+        self._left_in_order = engine.was_told_to_leave or engine.is_guest
+        if not self._left_in_order:
             self._may_start_another()
 
     def on_engine_lost(self, event: EngineLost) -> None:
@@ -410,7 +413,8 @@ class Scheduler:
         self.pool.remove(engine.id)
         self._left_in_order = False
         self._lose(engine, event.reason)
-        self._may_start_another()
+        if not engine.is_guest:
+            self._may_start_another()
 
     def _may_start_another(self) -> None:
         """An engine is gone that was not told to leave: its context may try once more."""

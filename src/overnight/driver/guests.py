@@ -95,7 +95,7 @@ class Guests:
         self._is_proving: set[int] = set()
         self._look_at = 0.0
         self._gives_up = ""  # why nobody is waited for any more
-        self.left_behind = False  # some engine may live on with tasks that have no row
+        self._has_abandoned = False
         self.spools_read: list[str] = []
         for handle in awaited:
             engine = host.make_engine(handle, NoLink())
@@ -174,7 +174,9 @@ class Guests:
         engine = self._host.make_engine(handle, newcomer.link)
         self._by_key[handle.key] = engine
         self._host.attach(engine)
-        self._host.happened(EngineStarting(engine.id, handle.context, handle.task_limit))
+        self._host.happened(EngineStarting(
+            engine.id, handle.context, handle.task_limit, is_guest=True
+        ))
         return engine
 
     def _take_back(
@@ -237,6 +239,13 @@ class Guests:
             self._host.happened(EngineLost(engine.id, "its machine is gone, as the user says"))
         return len(engines)
 
+    @property
+    def left_behind(self) -> bool:
+        """Whether some engine may live on with tasks that have no row."""
+        # One that an earlier driver took in and that has not called: nobody knows what it runs.
+        unheard = any(not engine.has_joined for engine in self._absent.values())
+        return self._has_abandoned or unheard
+
     def absent_nodes(self) -> list[str]:
         """Hosts of engines that are cut off."""
         return [engine.handle.node for engine in self._absent.values()]
@@ -246,7 +255,7 @@ class Guests:
         self._gives_up = reason
         for engine in self._absent.values():
             self._gone.add(engine.id)
-            self.left_behind = True
+            self._has_abandoned = True
             self._host.happened(EngineAbandoned(engine.id, reason))
         self._absent.clear()
 
