@@ -35,11 +35,16 @@ sys.exit(overnight())
 """
 
 
+NEEDS_ITS_MACHINE = ("cryptography",)
+"""Compiled for one machine each: one file for all cannot hold them. Without it a run does not
+listen, and says so; everything else works."""
+
+
 def _dependencies() -> list[str]:
-    """rich, as the project asks for it."""
+    """What the project asks for and is pure Python: rich."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         wanted: list[str] = tomllib.load(file)["project"]["dependencies"]
-    return wanted
+    return [one for one in wanted if not one.startswith(NEEDS_ITS_MACHINE)]
 
 
 def _install_dependencies(stage: Path) -> None:

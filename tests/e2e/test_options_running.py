@@ -119,7 +119,7 @@ def test_a_suspicious_line_may_be_read_leniently_with_a_warning(stage: Stage) ->
 
 NOT_THERE_YET = [
     ["--taskcommand", "make tasks", "Tasks"], ["--taskserver"], ["--taskserver", "h:1"],
-    ["--kvsserver", "h:1", "Tasks"], ["-S"], ["-w", "Tasks"], ["--status-server", "Tasks"],
+    ["--kvsserver", "h:1", "Tasks"], ["-w", "Tasks"], ["--status-server", "Tasks"],
 ]
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from overnight.model.outcome import Exited
 from tests.e2e.kit import overnight, run
+from tests.e2e.options_kit import empties
 from tests.watch.kit import Records
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def test_tasks_without_a_row_are_counted_and_the_command_that_runs_them_named(
     stage: Stage,
 ) -> None:
     stage.write("Tasks", "true", "#DISBATCH BARRIER", "false", "true", "true")
-    stage.run(run("-q", "-j", "1", "-C", "2", "-p", "P", "Tasks"))
+    empties(stage, run("-q", "-j", "1", "-C", "2", "-p", "P", "Tasks"))
     told = stage.run(overnight("report", "P_status.txt"))
     assert told.out.startswith("4 tasks: 1 done, 1 failed, 2 left\n")
     assert "Tasks are left. Go on with:\n  overnight resume P\n" in told.out
