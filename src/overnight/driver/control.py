@@ -7,7 +7,7 @@ given in the loop's own thread, so they must be quick.
 
 from __future__ import annotations
 
-import hashlib
+import zlib
 
 from overnight.errors import LinkBroken, OvernightError
 from overnight.formats import link as frames
@@ -39,8 +39,9 @@ def control_path(folder: str, prefix: str) -> str:
         folder: Private to the user.
         prefix: Absolute, without links.
     """
-    name = hashlib.sha256(prefix.encode("utf-8", "surrogateescape")).hexdigest()[:24]
-    return f"{folder}/{name}.ctl"
+    name = prefix.encode("utf-8", "surrogateescape")
+    # hashlib would cost every run's start 3 ms; nobody but the user can choose names here.
+    return f"{folder}/{zlib.crc32(name):08x}{zlib.crc32(name[::-1], len(name)):08x}.ctl"
 
 
 class Control:
