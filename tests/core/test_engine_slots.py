@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from overnight.core.slots import GIVE_UP_S, NEVER, SEND_AFTER_S, SEND_COUNT
+from overnight.core.slot_events import AttemptsGiven, Limits, LimitsSet, SlotsSet
+from overnight.core.slots import GIVE_UP_S, NEVER, SEND_AFTER_S, SEND_COUNT, Slots
 from overnight.errors import InvariantBroken
-from tests.core.slots_kit import SlotsBench
+from tests.core.slots_kit import SlotsBench, attempt
 
 TERM, KILL = 15, 9
 
@@ -236,3 +237,15 @@ def test_nothing_is_woken_for_without_limits() -> None:
     bench = SlotsBench(slots=1)
     bench.give(0)
     assert bench.machine.wake_at == NEVER
+
+
+def test_an_attempt_in_turn_has_the_limit_of_the_driver_there_is_now() -> None:
+    slots = Slots()
+    slots.step([LimitsSet(Limits(timeout_s=5.0)), SlotsSet([0])], 0.0)
+    slots.step([AttemptsGiven([attempt(1), attempt(2), attempt(3)])], 0.0)
+    slots.step([LimitsSet(Limits(timeout_s=None))], 1.0)
+    assert slots.turn_over(0, 0, 2.0) is not None
+    assert slots.wake_at == NEVER
+    slots.step([LimitsSet(Limits(timeout_s=7.0))], 3.0)
+    assert slots.turn_over(0, 0, 4.0) is not None
+    assert slots.wake_at == 11.0

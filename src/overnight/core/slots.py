@@ -196,6 +196,9 @@ class Slots:
         occupied.attempt = queue.pop(0)
         if self._limits.timeout_s is not None:
             self._wakes[slot] = occupied.limit_at = at + self._limits.timeout_s
+        elif occupied.limit_at != NEVER:  # a new driver has no limit, the one before had
+            occupied.limit_at = NEVER
+            self._wakes.pop(slot, None)
         return (Exited(code) if code else DONE), occupied.attempt
 
     def sends_now(self, waiting_count: int, oldest_at: float, at: float) -> bool:
