@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overnight.cli import arguments, run
+from overnight.cli import arguments, attach, report, resume, run
 from overnight.cli.arguments import add_arguments, options_of, parse
 from overnight.errors import UsageError
 from overnight.model.options import RunOptions
@@ -371,6 +371,63 @@ def test_a_usage_error_is_status_2_with_the_usage_on_standard_error(words, capsy
     assert said.out == ""
     assert said.err.startswith("usage: disBatch ")
     assert "disBatch: error: " in said.err
+
+
+def said_by_overnight_run(words, capsys):
+    try:
+        status = run.main(words.split())
+    except SystemExit as ended:
+        status = ended.code
+    said = capsys.readouterr()
+    assert (status, said.out) == (2, "")
+    return said.err
+
+
+HELP = "overnight run --help lists the options"
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "do"),
+    [
+        ("--tmeout 5 Tasks", "there is no option --tmeout", "did you mean --timeout?"),
+        ("--tmeout=5 Tasks", "there is no option --tmeout", "did you mean --timeout=?"),
+        ("--nonsense Tasks", "there is no option --nonsense", ""),
+        ("Tasks More", "one too many: More", "quote a name with blanks in it"),
+        ("--shuffle 5 Tasks", "the list is 5, and Tasks is one too many",
+         "to give --shuffle a seed, write --shuffle=5"),
+        ("-t x Tasks", "argument -t/--tasksPerNode: 'x' is not a whole number of at least 1", ""),
+        ("--json --print Tasks", "--print and --json both write to standard output: give one", ""),
+        ("-w Tasks", "-w (the web page) is not there yet", ""),
+        ("", "a TASKFILE is required: a list of tasks, or - for standard input", ""),
+    ],
+)
+def test_a_usage_error_of_ours_is_what_and_do_and_no_usage_text(words, what, do, capsys):
+    assert said_by_overnight_run(words, capsys) == (
+        f"overnight run: error: {what}\n  do:    {f'{do}  ({HELP})' if do else HELP}\n"
+    )
+
+
+@pytest.mark.parametrize("option", ["--taskserver", "--kvsserver"])
+def test_a_list_that_is_taken_for_a_server_is_said_to_be_a_file(option, tmp_path, capsys):
+    path = tmp_path / "Tasks"
+    path.write_text("true\n")
+    said = said_by_overnight_run(f"{option} {path}", capsys)
+    assert said == (
+        f"overnight run: error: {option} takes HOST:PORT, and {path} is a file: no list is named\n"
+        f"  do:    for a list in a file leave {option} out  ({HELP})\n"
+    )
+
+
+def test_the_other_verbs_say_it_alike(capsys):
+    for verb in (attach, report, resume):
+        name = f"overnight {verb.__name__.rpartition('.')[2]}"
+        with pytest.raises(SystemExit) as ended:
+            verb.main(["--nonsense", "P"])
+        assert ended.value.code == 2
+        assert capsys.readouterr().err == (
+            f"{name}: error: there is no option --nonsense\n"
+            f"  do:    {name} --help lists the options\n"
+        )
 
 
 @pytest.mark.parametrize(

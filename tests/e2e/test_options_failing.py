@@ -158,3 +158,11 @@ def test_a_time_limit_of_0_is_none(stage: Stage) -> None:
     stage.write("Tasks", "sleep 0.2")
     ends(stage, run("-q", "--timeout", "0", "-p", "P", "Tasks"))
     assert stage.codes("P") == {0: 0}
+
+
+def test_retry_without_a_status_file_is_said_to_do_nothing(stage: Stage) -> None:
+    stage.write("Tasks", "true")
+    told = ends(stage, run("-q", "--retry", "-p", "P", "Tasks")).err
+    assert "--retry does nothing without -r" in told
+    assert "--retries N" in told
+    assert ends(stage, run("-q", "--retry", "-r", "P_status.txt", "-p", "P", "Tasks")).err == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from math import isfinite, nan
 
 from overnight import __version__
@@ -311,6 +312,7 @@ def options_of(parsed: argparse.Namespace, is_compatible: bool) -> RunOptions:
     for name, words in NOT_THERE_YET.items():
         value = getattr(parsed, name)
         if value not in (None, False):
+            _refuse_list_as_server(name, value)
             named = f" {value}" if isinstance(value, str) and value else ""
             raise UsageError(f"{words}{named} is not there yet", kept="nothing was started")
     if parsed.taskfile is None:
@@ -356,6 +358,15 @@ def options_of(parsed: argparse.Namespace, is_compatible: bool) -> RunOptions:
         }
         chosen["timeout"] = parsed.timeout or None  # 0 is no limit, as for timeout(1)
     return RunOptions(**chosen)
+
+
+def _refuse_list_as_server(name: str, value: object) -> None:
+    """--taskserver and --kvsserver may stand without a value, and then take the list for it."""
+    if name in ("taskserver", "kvsserver") and isinstance(value, str) and os.path.isfile(value):
+        raise UsageError(
+            f"--{name} takes HOST:PORT, and {value} is a file: no list is named",
+            kept="nothing was started", do=f"for a list in a file leave --{name} out",
+        )
 
 
 def _check_pairs(parsed: argparse.Namespace) -> None:

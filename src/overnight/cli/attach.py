@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import time
@@ -10,6 +9,7 @@ import time
 from overnight.cli.ending import WORDS
 from overnight.cli.exit_status import FAILED, OK, TASKS_LEFT
 from overnight.cli.go_on import GoOn, advice
+from overnight.cli.parser import Parser
 from overnight.cli.resume import find_run
 from overnight.cli.warnings_in_log import WarningsInLog
 from overnight.core.summary import left_words
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
         3 when tasks are left, else 1 when one has failed, else 0; 130 when the watcher left
         first.
     """
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="overnight attach", description="Show a run that goes on elsewhere.",
     )
     parser.add_argument("run", nargs="?", metavar="RUN",

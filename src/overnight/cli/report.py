@@ -8,6 +8,7 @@ import sys
 import time
 
 from overnight.cli.go_on import GoOn, advice
+from overnight.cli.parser import Parser
 from overnight.core.summary import (
     ends_with_counts,
     rerun_command,
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the verb; its exit status."""
-    parser = argparse.ArgumentParser(prog="overnight report", description=_DESCRIPTION)
+    parser = Parser(prog="overnight report", description=_DESCRIPTION)
     add_arguments(parser)
     return report(parser.parse_args(arguments))
 

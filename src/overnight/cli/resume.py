@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import glob
 import os
 
 from overnight.cli.arguments import positive
+from overnight.cli.parser import Parser
 from overnight.cli.run import run
 from overnight.core.summary.rerun import feed_command, shell_word
 from overnight.driver.describe import ENDING, read_description
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """Find the run, and go on with it in its own files; returns the exit status."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="overnight resume", description="Run what is left of an earlier run.",
     )
     parser.add_argument("run", nargs="?", metavar="RUN",

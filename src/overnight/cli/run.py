@@ -9,6 +9,7 @@ import sys
 
 from overnight.cli.arguments import add_arguments, options_of, parse, version_text
 from overnight.cli.exit_status import OK, compatible_status, own_status
+from overnight.cli.parser import Parser, error_text
 from overnight.core.verdict import COMPLETE
 from overnight.errors import UsageError
 
@@ -37,9 +38,10 @@ def main(arguments: Sequence[str], is_compatible: bool = False) -> int:
     try:
         options = options_of(parsed, is_compatible)
     except UsageError as error:
-        parser.print_usage(sys.stderr)
-        print(f"{parser.prog}: error: {error}", file=sys.stderr)
-        return error.exit_status
+        return _say_usage_error(parser, error)
+    if options.retry and not options.resume_from and not is_compatible:
+        print(f"{parser.prog}: -R, --retry does nothing without -r; to try tasks again that fail,"
+              " say how often: --retries N", file=sys.stderr)
     for name in ("mailTo", "reissue_after"):
         if getattr(parsed, name) is not None:
             print(f"{parser.prog}: --{name.replace('_', '-')} is not there yet: the run goes on"
@@ -53,12 +55,20 @@ def main(arguments: Sequence[str], is_compatible: bool = False) -> int:
 
 def _parser(is_compatible: bool) -> argparse.ArgumentParser:
     program = "disBatch" if is_compatible else "overnight run"
-    parser = argparse.ArgumentParser(
-        prog=program, description="Run a list of tasks, one record each.",
-    )
+    make = argparse.ArgumentParser if is_compatible else Parser
+    parser = make(prog=program, description="Run a list of tasks, one record each.")
     parser.add_argument("--version", action="version", version=version_text(program))
     add_arguments(parser, is_compatible)
     return parser
+
+
+def _say_usage_error(parser: argparse.ArgumentParser, error: UsageError) -> int:
+    if isinstance(parser, Parser):
+        sys.stderr.write(error_text(parser.prog, error.what, error.do))
+    else:
+        parser.print_usage(sys.stderr)
+        print(f"{parser.prog}: error: {error}", file=sys.stderr)
+    return error.exit_status
 
 
 def _ask_for_help_as_disbatch_does(
