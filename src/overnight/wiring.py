@@ -71,6 +71,7 @@ class Plan:
 
     Attributes:
         options: As given.
+        is_stream: The list can be read once only.
         files: Where its files will lie.
         contexts: What gives it slots.
         goes_on: It continues an earlier run's status file.
@@ -86,6 +87,7 @@ class Plan:
             OvernightError: It cannot be run as it stands; nothing was made or started.
         """
         self.options = options
+        self.is_stream = _is_stream(options.task_file or "")
         self.notices: list[str] = []
         self.notify: Callable[[str], None] = self.notices.append
         self.contexts: list[PlannedContext] = (
@@ -113,7 +115,7 @@ class Plan:
             refuse_what_is_no_list("standard input", STDIN)
             return Stream(STDIN, "standard input", is_lenient=is_lenient, warn=self._warn)
         try:
-            if self._is_stream and self.options.shuffle is None:
+            if self.is_stream and self.options.shuffle is None:
                 return open_stream(path or "", is_lenient=is_lenient, warn=self._warn)
             source = ListFile(path or "", is_lenient=is_lenient, warn=self._warn)
             refuse_what_is_no_list(path or "")
@@ -127,14 +129,6 @@ class Plan:
 
         return Shuffled(
             source, self.options.shuffle, is_lenient=is_lenient, warn=self._warn
-        )
-
-    @property
-    def _is_stream(self) -> bool:
-        """Whether the list can be read once only: standard input, a pipe, ``<(command)``."""
-        path = self.options.task_file or ""
-        return path == "-" or (
-            os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
         )
 
     def _warn(self, text: str) -> None:
@@ -162,7 +156,7 @@ class Plan:
 
     def commands(self) -> dict[tuple[bool, int], PerEngine]:
         """The list's per-engine commands by (START?, number); none where it is a stream."""
-        if self._is_stream:
+        if self.is_stream:
             return {}
         source = self._open_again()
         try:
@@ -183,12 +177,12 @@ class Plan:
             options.resume_from, retry=options.retry, force=options.force_resume,
             by_text=options.by_text, own=self.files.status if self.goes_on else None,
         )
-        if not self._is_stream and self.earlier.row_count <= options.resume_check_limit:
+        if not self.is_stream and self.earlier.row_count <= options.resume_check_limit:
             self._check_list(self.earlier)
             self.has_compared = True
             if options.by_text:
                 self.notices.append(self.earlier.matches())
-        elif not self._is_stream:
+        elif not self.is_stream:
             self.notices.append(
                 f"{self.earlier.row_count} rows of earlier runs: the list is compared with them"
                 " while it is read, not beforehand"
@@ -308,8 +302,10 @@ class Run:
         """Make them; a status file that is there says that all others are."""
         options, files = self.plan.options, self.files
         kept = type(options)(**options.chosen())
-        if options.task_file != "-":
-            kept.task_file = os.path.realpath(options.task_file or "")
+        # What came through a pipe is as little to be had again as standard input.
+        kept.task_file = (
+            "-" if self.plan.is_stream else os.path.realpath(options.task_file or "")
+        )
         kept.prefix = files.prefix
         kept.resume_from = tuple(map(os.path.realpath, options.resume_from))
         self._description = Description(
@@ -471,6 +467,13 @@ class Run:
                 os.unlink(path)
 
 
+def _is_stream(path: str) -> bool:
+    """Whether a list can be read once only: standard input, a pipe, ``<(command)``."""
+    return path == "-" or (
+        os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    )
+
+
 def _policy(options: RunOptions, files: RunFiles) -> Policy:
     limit = 1 if options.fail_fast else options.max_failures
     return Policy(
@@ -526,5 +529,6 @@ def _refuse_while_driven(files: RunFiles) -> None:
         raise ResumeRefused(
             f"this run still goes on: process {owner['pid']} on {owner['host'].split('/')[0]}",
             where=files.prefix, kept="nothing was started",
-            do="wait for its end, or stop it, and resume then",
+            do=f"watch it:  overnight attach {shell_word(files.prefix)}  and resume when it has"
+               " ended",
         )

@@ -41,6 +41,21 @@ def test_a_watcher_notices_that_the_driver_is_killed(stage: Stage) -> None:
     assert ended.out.startswith("The driver was killed: 0 done, 0 failed, 1 left.\n")
 
 
+def test_who_looks_away_is_told_that_the_run_goes_on(stage: Stage) -> None:
+    stage.write("Tasks", LINGERS)
+    live = stage.start(run("-p", "P", "Tasks"))
+    stage.appears("began")
+    watcher = watching(stage, "P")
+    watcher.says("0 of 1 tasks")
+    watcher.signal(signal.SIGINT)
+    left = watcher.wait()
+    assert left.status == 130
+    command = f"overnight attach {stage.path('P')}"
+    assert left.out == f"\nThe run goes on. Look again:\n  {command}\n"
+    stage.write("go")
+    assert live.wait().status == 0
+
+
 def test_a_run_that_was_stopped_is_told_with_the_tasks_it_cut_off(stage: Stage) -> None:
     stage.write("Tasks", "true", LINGERS, "true")
     live = stage.start(run("-j", "1", "-p", "P", "Tasks"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.kit import Stage, disbatch, run
+from tests.e2e.kit import Stage, disbatch, overnight, run
 from tests.e2e.options_kit import empties, ends, flags, ids, log_of, logs, new_files, tasks_of
 
 HEADER = (
@@ -330,5 +330,8 @@ def test_a_prefix_that_another_driver_uses_is_refused_by_naming_that_driver(stag
     ended = ends(stage, run("-p", "P", "Tasks"), status=1)
     assert f"another driver owns this prefix: process {live.pid} on " in ended.err
     assert "adding -r" not in ended.err, "that driver's run is not one to go on with"
+    assert f"watch it:  overnight attach {stage.path('P')}  " in ended.err
+    again = stage.run(overnight("resume", "P"))
+    assert f"overnight attach {stage.path('P')}  " in again.err
     stage.write("go")
     assert live.wait().status == 0

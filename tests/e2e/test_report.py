@@ -138,7 +138,7 @@ def test_nothing_of_a_task_reaches_the_terminal_raw(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("nothing_status.txt",), "nothing_status.txt: it cannot be read: No such file"),
-        ((".",), ".: it cannot be read: Is a directory"),
+        (("nothing",), "nothing: it cannot be read: No such file"),
         (("Tasks",), "Tasks: it holds no row of a status file"),
         ((OLD, "--svg", "no/where.svg"), "no/where.svg: it cannot be written: No such file"),
     ],
@@ -207,13 +207,29 @@ def test_tasks_without_a_row_are_counted_and_the_command_that_runs_them_named(
     assert told.out.count("overnight resume -R P\n") == 1
 
 
+def test_a_run_is_named_by_its_prefix_or_its_folder_too(stage: Stage) -> None:
+    stage.write("P", "true", "true")  # a list may have the name of its run's prefix
+    stage.run(run("-q", "-p", "P", "P"))
+    stage.path("empty").mkdir()
+    for name in ("P_status.txt", "P", ".", stage.path("P")):
+        told = stage.run(overnight("report", name))
+        assert told.status == 0
+        assert told.out.startswith("2 tasks: 2 done\n")
+    refused = stage.run(overnight("report", "empty"))
+    assert refused.status == 1
+    assert refused.err.startswith(f"{stage.path('empty')}: no run was started in this folder")
+
+
 def test_a_run_that_goes_on_is_told_as_such(stage: Stage) -> None:
     stage.write("Tasks", "echo > began; until [ -e go ]; do sleep 0.02; done")
     live = stage.start(run("-p", "P", "Tasks"))
     stage.appears("began")
     told = stage.run(overnight("report", "P_status.txt"))
-    assert told.out.endswith("\nThe run goes on.\n")
+    assert told.out.endswith("\nnote: the run goes on: this is how far it is\n")
     assert "resume" not in told.out
+    facts = json.loads(stage.run(overnight("report", "--json", "--html", "P.html", "P")).out)
+    assert (facts["goes_on"], facts["rerun"], facts["left"]) == (True, None, 1)
+    assert "the run goes on" in stage.read("P.html")
     stage.write("go")
     live.wait()
 

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from tests.e2e.kit import Live, Stage, disbatch, run, until
+from tests.e2e.kit import Live, Stage, disbatch, overnight, run, until
 
 WAIT = "echo > began; until [ -e go ]; do sleep 0.02; done"
 
@@ -130,3 +130,30 @@ def test_a_huge_list_is_not_read_to_its_end_before_its_first_task(stage: Stage) 
     stage.appears("began")
     assert _bytes_read(live.pid) < 30 << 20
     _end(live)
+
+
+def test_a_run_whose_list_came_through_a_pipe_cannot_read_it_again_and_says_so(
+    stage: Stage,
+) -> None:
+    command = 'overnight run -q -p P <(printf "true\\nfalse\\n")'
+    ended = stage.run(["bash", "-c", command.replace("overnight", run()[0])])
+    assert ended.status == 1
+    again = stage.run(overnight("resume", "P"))
+    assert again.status == 1
+    status, prefix = stage.path("P_status.txt"), stage.path("P")
+    assert again.err == (
+        f"{prefix}: its tasks came from standard input or a pipe, which cannot be read again\n"
+        "  kept:  nothing was started\n"
+        f"  do:    feed them again: ... | overnight run -r {status} -p {prefix} -\n"
+    )
+    for verb in ("report", "attach"):
+        told = stage.run(overnight(verb, "P")).out
+        assert f"... | overnight run -R -r {status} -p {prefix} -\n" in told.replace(
+            "-r P_status.txt -p P", f"-r {status} -p {prefix}"
+        )
+
+
+def test_a_pipe_closes_with_the_command_that_feeds_it_again(stage: Stage) -> None:
+    command = 'overnight run -p P <(printf "false\\n")'
+    ended = stage.run(["bash", "-c", command.replace("overnight", run()[0])])
+    assert f"... | overnight run -R -r {stage.path('P_status.txt')} " in ended.err

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.kit import Stage, overnight, run
 
 
-@pytest.mark.parametrize("verb", ["check", "monitor", "web", "queue", "explain"])
+@pytest.mark.parametrize("verb", ["check", "monitor", "web", "add", "queue", "explain"])
 def test_verbs_that_are_not_there_yet_say_so(stage: Stage, verb: str) -> None:
     ended = stage.run(overnight(verb))
     assert (ended.status, ended.out) == (2, "")

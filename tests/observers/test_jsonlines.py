@@ -51,6 +51,15 @@ def test_every_kind_of_entry_is_an_event(said):
     assert events[3]["outcome"] == "cancelled"
 
 
+def test_all_lines_have_their_blanks_alike():
+    written: list[str] = []
+    observer = JsonObserver(written.append)
+    observer.recorded([ended(3), barrier_met(4)])
+    observer.say("started", total=3)
+    assert [line.partition('"event"')[2][:2] for line in written] == [':"'] * 3
+    assert not any(", " in line or ": " in line for line in written)
+
+
 def test_every_assignment_is_an_event(said):
     attempts = [Attempt(task(0), 1), Attempt(task(5), 2)]
     assert said(lambda observer: observer.assigned(3, attempts)) == [

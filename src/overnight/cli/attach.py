@@ -13,6 +13,7 @@ from overnight.cli.parser import Parser
 from overnight.cli.resume import find_run
 from overnight.cli.warnings_in_log import WarningsInLog
 from overnight.core.summary import left_words
+from overnight.core.summary.rerun import shell_word
 from overnight.core.verdict import COMPLETE
 from overnight.driver.describe import read_description
 from overnight.driver.lock import is_gone, read_owner
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from overnight.model.run import RunFiles
 
 LOOK_EVERY_S = 0.5
+WATCHER_LEFT = 130
 BLOCK = 1 << 20
 
 # Fates of a task, each outranking those before it, as for a resume.
@@ -64,12 +66,21 @@ def main(arguments: Sequence[str]) -> int:
             screen.show(follower.progress())
             time.sleep(LOOK_EVERY_S)
         follower.read_on()
+    except KeyboardInterrupt:
+        screen.close()
+        print(f"\n{goes_on_text(files)}")
+        return WATCHER_LEFT
     finally:
         screen.close()
     end = End(files, follower)
     log.read_on()
     print(end.text(list(log.warned.lines(log.path))))
     return end.status()
+
+
+def goes_on_text(files: RunFiles) -> str:
+    """That the end of the watching was not the end of the run, and how to look again."""
+    return f"The run goes on. Look again:\n  overnight attach {shell_word(files.prefix)}"
 
 
 def is_live(files: RunFiles) -> bool:

@@ -28,6 +28,7 @@ LATER = {
     "check": "look a list over before the night",
     "monitor": "watch a run in the terminal",
     "web": "watch a run in the browser",
+    "add": "add a notebook or a command to the queue",
     "queue": "a lasting queue of notebooks and commands",
     "explain": "why a task waits, or why it ended",
 }

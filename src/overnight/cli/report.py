@@ -1,4 +1,4 @@
-"""``overnight report STATUSFILE...``: how a run went, in words and as a picture."""
+"""``overnight report RUN...``: how a run went, in words and as a picture."""
 
 from __future__ import annotations
 
@@ -38,10 +38,14 @@ resumes, in the order given.
 """
 
 
+GOES_ON = "the run goes on: this is how far it is"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the verb takes."""
-    parser.add_argument("status_files", nargs="+", metavar="STATUSFILE",
-                        help="<prefix>_status.txt of a run, then of its resumes")
+    parser.add_argument("status_files", nargs="+", metavar="RUN",
+                        help="status file or prefix of a run, or a folder for the last run in"
+                             " it; then those of its resumes")
     parser.add_argument("--svg", metavar="FILE", help="draw the run: an SVG picture")
     parser.add_argument("--png", metavar="FILE", help="the same as PNG (needs Pillow)")
     parser.add_argument("--html", metavar="FILE",
@@ -68,20 +72,50 @@ def report(options: argparse.Namespace) -> int:
     from overnight.watch.history import read_history
 
     gc.disable()
+    options.status_files = list(map(_status_file, options.status_files))
     _check_pictures(options)
     history = read_history(options.status_files)
     summary = history.summary()
     description = _description(options.status_files)
     summary.without_row = _without_row(summary, description)
-    rerun = _rerun(options.status_files, description)
+    is_live = description is not None and _is_driven(options.status_files[-1])
+    rerun = "" if is_live else _rerun(options.status_files, description)
+    if is_live:
+        history.notes.append(GOES_ON)
     if options.svg or options.png or options.html:
         _draw(options, history, summary, rerun)
     if options.json:
-        _print_facts(options.status_files, history, summary, rerun)
+        _print_facts(options.status_files, history, summary, rerun, is_live)
+    elif is_live:
+        _print_text(history, summary, "", "")
     else:
         _print_text(history, summary, *_how_to_go_on(options.status_files, summary, rerun,
                                                      description))
     return 0
+
+
+def _status_file(name: str) -> str:
+    """The status file that is meant by it, by its prefix, or by the folder of the last run.
+
+    Raises:
+        ResumeRefused: It is a folder in which no run was started.
+    """
+    from overnight.cli.resume import find_run
+
+    if os.path.isdir(name):
+        return find_run(name).status
+    by_prefix = RunFiles(name).status
+    is_prefix = prefix_of_status(name) is None and os.path.exists(by_prefix)
+    return by_prefix if is_prefix else name
+
+
+def _is_driven(status_file: str) -> bool:
+    """Whether a driver owns this run, as far as this host can tell."""
+    from overnight.driver.lock import is_gone, read_owner
+
+    prefix = prefix_of_status(status_file)
+    owner = read_owner(RunFiles(prefix).lock) if prefix else None
+    return owner is not None and not is_gone(owner)
 
 
 def _how_to_go_on(
@@ -94,11 +128,6 @@ def _how_to_go_on(
     prefix = prefix_of_status(status_files[-1])
     if prefix is None or description is None:
         return rerun, ""
-    from overnight.driver.lock import is_gone, read_owner
-
-    owner = read_owner(RunFiles(prefix).lock)
-    if owner is not None and not is_gone(owner):
-        return "", "\nThe run goes on."
     go_on = GoOn(RunFiles(prefix), is_fed=description.options.task_file == "-")
     has_failures = bool(summary.failed or summary.skipped_failed)
     has_tasks_left = bool(summary.left or summary.cut_off) or description.has_tasks_left
@@ -190,7 +219,7 @@ def _title(status_files: Sequence[str]) -> str:
 
 
 def _print_facts(
-    status_files: Sequence[str], history: History, summary: Summary, rerun: str
+    status_files: Sequence[str], history: History, summary: Summary, rerun: str, is_live: bool
 ) -> None:
     import json
 
@@ -198,7 +227,8 @@ def _print_facts(
         "status_files": list(status_files),
         **summary_facts(summary),
         "barriers": len(history.barriers),
-        "rerun": rerun if summary.failed or summary.cut_off else None,
+        "goes_on": is_live,
+        "rerun": rerun if rerun and (summary.failed or summary.cut_off) else None,
         "notes": history.notes,
     }
     print(json.dumps(facts, indent=2))

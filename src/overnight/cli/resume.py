@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     options = description.options
     if options.task_file == "-":
         raise ResumeRefused(
-            "its tasks came from standard input, which cannot be read again",
+            "its tasks came from standard input or a pipe, which cannot be read again",
             where=files.prefix, kept="nothing was started",
             do=f"feed them again: {feed_command(files, retries=parsed.retry)}",
         )

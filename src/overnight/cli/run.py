@@ -205,7 +205,7 @@ class Showing:
         from overnight.cli.go_on import GoOn
 
         counts = self._run.scheduler.counts
-        go_on = GoOn(self._run.files, is_fed=self._options.task_file == "-")
+        go_on = GoOn(self._run.files, is_fed=self._plan.is_stream)
         self._count_what_is_left(verdict)
         if verdict.error is not None:
             say(str(verdict.error))

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import os
 
+from overnight.core.summary.rerun import shell_word
 from overnight.errors import PrefixTaken
 from overnight.guard.processes import boot_id, place, process_identity, read_process
 
 TAKE_TRIES = 5
+_ENDING = "_lock"
+_TAKEOVER = ".takeover"
 UNKNOWN = "?"
 """In the place of what a lock file does not tell."""
 
@@ -52,7 +55,7 @@ class PrefixLock:
         """Put the draft in the place of a dead owner's lock, if there still is one."""
         if not _has_dead_owner(self.path):
             return False
-        takeover = PrefixLock(f"{self.path}.takeover")
+        takeover = PrefixLock(self.path + _TAKEOVER)
         takeover.take()
         try:
             # Asked again: another driver may have been quicker.
@@ -117,11 +120,16 @@ def _has_dead_owner(path: str) -> bool:
     what = f"another driver owns this prefix: process {owner['pid']} on {host}"
     if owner["host"] == UNKNOWN:
         what = "another driver may own this prefix: its lock file does not tell which"
-    raise PrefixTaken(
-        what, where=path, kept="nothing was started, its files are untouched",
-        do="wait for it, choose another prefix with -p, or, if you know that it is gone,"
-           " remove the lock file",
-    )
+    do = ("wait for it, choose another prefix with -p, or, if you know that it is gone,"
+          " remove the lock file")
+    if owner["host"] == place():  # it lives: is_gone() would know
+        do = f"watch it:  overnight attach {shell_word(_prefix(path))}" \
+             "  or choose another prefix with -p"
+    raise PrefixTaken(what, where=path, kept="nothing was started, its files are untouched", do=do)
+
+
+def _prefix(path: str) -> str:
+    return path.removesuffix(_TAKEOVER).removesuffix(_ENDING)
 
 
 def _own_line() -> str:

@@ -23,7 +23,7 @@ class JsonObserver:
         """Write one event."""
         from json import dumps
 
-        self._write(dumps({"event": event, **facts}) + "\n")
+        self._write(dumps({"event": event, **facts}, separators=(",", ":")) + "\n")
 
     def finish(self, facts: Mapping[str, object]) -> None:
         """Write the last object: the summary."""

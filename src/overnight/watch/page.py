@@ -59,7 +59,7 @@ def page_text(
     Args:
         scene: The picture.
         summary: What is told beside it.
-        rerun: Command that runs the failed tasks again.
+        rerun: Command that runs the failed tasks again; empty where it is not the time for it.
         notes: What could not be read of the records.
         clock: Says a Unix time as the reader's clock has it.
     """
@@ -110,7 +110,7 @@ def _causes(causes: Sequence[Cause]) -> Iterable[str]:
 
 
 def _rerun(summary: Summary, rerun: str) -> Iterable[str]:
-    if summary.failed or summary.cut_off:
+    if rerun and (summary.failed or summary.cut_off):
         yield "<h2>Run the failed ones again</h2>"
         yield f'<pre class="rerun">{_text(rerun)}</pre>'
 
