@@ -73,6 +73,22 @@ def test_an_attempt_that_was_followed_by_another_counts_by_its_time_alone() -> N
     assert summary.causes.by_count() == []
 
 
+def test_memory_that_every_task_has_is_not_told() -> None:
+    summary = Summary()
+    for id, rss_kib in enumerate((9_300, 9_400, 9_900, 0)):
+        summary.add(task(id), report(id, rss_kib=rss_kib), "n1")
+    assert summary.large == []
+    summary.add(task(4), report(4, rss_kib=14_000), "n1")
+    assert [named.task_id for _, named in summary.large] == [4]
+
+
+def test_much_memory_is_told_also_where_all_tasks_need_it() -> None:
+    summary = Summary()
+    for id in (0, 1):
+        summary.add(task(id), report(id, rss_kib=900_000), "n1")
+    assert [named.task_id for _, named in summary.large] == [0, 1]
+
+
 def test_the_five_slowest_are_kept_slowest_first() -> None:
     summary = Summary()
     for id, elapsed_s in enumerate((3.0, 9.0, 1.0, 7.0, 5.0, 8.0, 2.0)):

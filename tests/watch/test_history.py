@@ -148,6 +148,17 @@ def test_the_time_of_a_run_is_that_of_all_attempts(tmp_path: Path) -> None:
     assert (summary.task_s, summary.cpu_s, summary.retried) == (8, 4, 1)
 
 
+def test_short_tasks_that_are_apart_a_little_have_no_pause_between_them(tmp_path: Path) -> None:
+    summary = read(Records(tmp_path).task(0, 0, 0.002).task(1, 0.5, 0.002)).summary()
+    assert (summary.wall_s, summary.pause_s) == (pytest.approx(0.502, abs=1e-3), 0)
+
+
+def test_a_pause_before_the_first_task_is_not_taken_from_its_time(tmp_path: Path) -> None:
+    records = Records(tmp_path).command(0, 0)  # START takes a second, the engine five more
+    summary = read(records.task(0, 6, 0.002)).summary()
+    assert (summary.wall_s, summary.pause_s) == (pytest.approx(0.002, abs=1e-3), 0)
+
+
 def test_a_wait_for_a_retry_is_no_pause_though_it_is_long_beside_the_work(tmp_path: Path) -> None:
     records = Records(tmp_path).task(0, 0, 0.01, Exited(1), attempt=1, settles=False)
     history = read(records.task(0, 1.02, 0.01, Exited(1), attempt=2))

@@ -46,7 +46,7 @@ class Page(HTMLParser):
 def page(command: bytes = b"true", err: bytes = b"", notes: Sequence[str] = ()) -> Page:
     summary = Summary()
     summary.add(task(0), report(0, elapsed_s=90), "n1")
-    summary.add(task(1, command), report(1, Exited(3), err=err, rss_kib=2048), "n1")
+    summary.add(task(1, command), report(1, Exited(3), err=err, rss_kib=2_048_000), "n1")
     scene = Scene(10, 10, "Tasks_7f", "a run", [])
     return Page(page_text(scene, summary, RERUN, notes, lambda at: "23:00"))
 
@@ -55,7 +55,7 @@ def test_the_page_tells_what_the_summary_tells() -> None:
     text = page(b"./step 7", b"no such row\n", ["2 lines are torn"]).text()
     for words in (
         "Tasks_7f: 2 tasks: 1 done, 1 failed", "23:00 to 23:00", "1 × exit code 3", "no such row",
-        "./step 7", "1 min 30 s", "2 MiB", RERUN, "2 lines are torn",
+        "./step 7", "1 min 30 s", "2.0 GiB", RERUN, "2 lines are torn",
     ):
         assert words in text
 

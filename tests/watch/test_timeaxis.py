@@ -57,6 +57,18 @@ def test_a_run_of_no_length_can_be_drawn() -> None:
     assert labels(axis) == ["0"]
 
 
+@pytest.mark.parametrize("length_s", [0.01, 0.1, 1.0, 10.0, 300.0])
+@pytest.mark.parametrize("pause_s", [5.0, 400.0, 90_000.0])
+def test_no_two_ticks_have_one_label_also_behind_a_fold(
+    utc: None, length_s: float, pause_s: float
+) -> None:
+    first = MIDNIGHT + 0.25
+    axis = TimeAxis((first, first + 2 * length_s + pause_s), 0.0, 1200.0,
+                    [(first + length_s, first + length_s + pause_s)])
+    assert len(labels(axis)) > 4
+    assert len(set(labels(axis))) == len(labels(axis))
+
+
 def test_a_short_run_is_labelled_by_seconds_since_its_start() -> None:
     axis = TimeAxis((7.3, 7.3 + 95), 0.0, 500.0, [])
     assert labels(axis) == ["0", "30 s", "1 min", "1 min 30 s"]

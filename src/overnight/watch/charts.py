@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 BUCKET_LIMIT = 267
 """Buckets of throughput: four pixels each."""
 
+RATE_FROM = 10
+"""Tasks in the fullest bucket, if that is below a second, from which on a rate says anything."""
+
 BUCKETS_A_DECADE = 8
 SHORTEST_S = 0.001
 """Records have three decimals."""
@@ -41,13 +44,40 @@ def throughput(attempts: list[Stretch], axis: TimeAxis, top: float, what: str) -
     numbers = (int((axis.x(stretch.ended_at) - LEFT) / width) for stretch in attempts)
     buckets = _counted(attempts, numbers, count)
     lefts = [LEFT + number * width for number in range(count)]
-    for left, bucket in zip(lefts, buckets, strict=True):
-        seconds = max(1e-9, axis.at(left + width) - axis.at(left))
-        for kind in bucket:
-            bucket[kind] /= seconds
-    panel = _stacks("throughput", buckets, lefts, width - 0.6, top, rate_text)
-    panel.shapes.append(Label((LEFT, top - 12), f"Throughput: {what} that ended", "heading"))
+    heading = f"Throughput: {what} that ended"
+    words: Callable[[float], str] = rate_text
+    if axis.even_s(width) < 1.0 and _highest(buckets) < RATE_FROM:
+        heading += f" in each {_short_text(axis.even_s(width))}"
+        words = _count_text
+    else:
+        _make_rates(buckets, [axis.at(left + width) - axis.at(left) for left in lefts])
+    panel = _stacks("throughput", buckets, lefts, width - 0.6, top, words)
+    panel.shapes.append(Label((LEFT, top - 12), heading, "heading"))
     return panel
+
+
+def _make_rates(buckets: list[Bucket], seconds: list[float]) -> None:
+    for bucket, seconds_each in zip(buckets, seconds, strict=True):
+        for kind in bucket:
+            bucket[kind] /= max(1e-9, seconds_each)
+
+
+def _highest(buckets: list[Bucket]) -> float:
+    return max(sum(bucket.values()) for bucket in buckets)
+
+
+def _short_text(seconds: float) -> str:
+    """A duration below a second, of which there may be very little.
+
+    >>> _short_text(0.084), _short_text(0.0001)
+    ('84 ms', '0.1 ms')
+    """
+    return f"{seconds * 1000:.2g} ms" if seconds < 0.0095 else duration_text(seconds)
+
+
+def _count_text(count: float) -> str:
+    """A number of tasks; nothing where it is no whole number of them."""
+    return f"{count:,.0f}" if count == round(count) else ""
 
 
 def durations(attempts: list[Stretch], top: float, what: str) -> Panel:
@@ -61,7 +91,7 @@ def durations(attempts: list[Stretch], top: float, what: str) -> Panel:
     buckets = _counted(attempts, (number - first for number in numbers), count)
     width = (RIGHT - LEFT) / count
     lefts = [LEFT + number * width for number in range(count)]
-    panel = _stacks("durations", buckets, lefts, width - 1.5, top, lambda count: f"{count:,.0f}")
+    panel = _stacks("durations", buckets, lefts, width - 1.5, top, _count_text)
 
     def x(seconds: float) -> float:
         return LEFT + (log10(seconds) * BUCKETS_A_DECADE - first) * width
@@ -103,14 +133,16 @@ def _stacks(
 ) -> Panel:
     """Stacked columns with a scale at the left; no part of one is too low to see."""
     panel = Panel(name)
-    most = max(sum(bucket.values()) for bucket in buckets)
+    most = _highest(buckets)
     scale = round_up(most) if most > 0 else 1.0
     bottom = top + CHART_HEIGHT
     for share in (0.0, 0.5, 1.0):
         y = bottom - CHART_HEIGHT * share
-        panel.shapes.append(Rule((LEFT, y), (RIGHT, y), "grid"))
-        if share:
-            panel.shapes.append(Label((LEFT - 8, y + 4), words(scale * share), "label", "end"))
+        text = words(scale * share)
+        if text:
+            panel.shapes.append(Rule((LEFT, y), (RIGHT, y), "grid"))
+        if text and share:
+            panel.shapes.append(Label((LEFT - 8, y + 4), text, "label", "end"))
     columns: dict[str, list[Rect]] = {}
     for left, bucket in zip(lefts, buckets, strict=True):
         y = bottom

@@ -20,7 +20,7 @@ from overnight.model.report import NO_LEAK, SNIPPET_END, Leak, Report
 from overnight.model.run import RunFiles, prefix_of_status
 from overnight.model.task import Barrier, PerEngine, Task
 from overnight.watch.details import Details
-from overnight.watch.pauses import gaps_between, long_pauses, parted, whole_of
+from overnight.watch.pauses import gaps_between, long_pauses, parted, whole_of, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class History:
         spans = self.spans()
         if spans:
             pauses = long_pauses(self.gaps()[0], whole_of(spans))
-            summary.pause_s = sum(end - start for start, end in pauses)
+            summary.pause_s = within(pauses, summary.first_started_at, summary.last_finished_at)
         return summary
 
     def gaps(self) -> tuple[list[Span], list[Span]]:

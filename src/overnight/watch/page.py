@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from overnight.core.summary import Summary
-    from overnight.core.summary.causes import Cause
-    from overnight.core.summary.tally import Notables
+    from overnight.core.summary.causes import Cause, Named
     from overnight.watch.scene import Scene
 
 _STYLE = """
@@ -76,8 +75,8 @@ def page_text(
         *_measures(summary, clock),
         *_causes(summary.causes.by_count()),
         *_rerun(summary, rerun),
-        *_notables("The slowest", summary.slowest, duration_text),
-        *_notables("The most memory", summary.largest, memory_text),
+        *_notables("The slowest", summary.slowest.ranked, duration_text),
+        *_notables("The most memory", summary.large, memory_text),
         *(f'<p class="quiet">{_text(note)}</p>' for note in notes),
         "</body></html>\n",
     ]
@@ -115,11 +114,13 @@ def _rerun(summary: Summary, rerun: str) -> Iterable[str]:
         yield f'<pre class="rerun">{_text(rerun)}</pre>'
 
 
-def _notables(title: str, notables: Notables, words: Callable[[float], str]) -> Iterable[str]:
-    if not notables.ranked:
+def _notables(
+    title: str, ranked: Sequence[tuple[float, Named]], words: Callable[[float], str]
+) -> Iterable[str]:
+    if not ranked:
         return
     yield f"<h2>{title}</h2><table>"
-    for measure, named in notables.ranked:
+    for measure, named in ranked:
         yield (
             f"<tr><td>{_text(words(measure))}</td><td>{_text(named.place)}</td>"
             f"<td><code>{_text(named.command)}</code></td></tr>"

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 ROUNDING_S = 0.002
 """Times have three decimals, so what follows at once may seem to be this far apart."""
 
+LEAST_S = 1.0
+"""Below this, two short tasks have a barrier or the start of an engine between them."""
+
 LONG_FROM = 3.0
 """A pause of this many times all busy time lies between a run and its resume."""
 
@@ -48,7 +51,13 @@ def parted(gaps: Iterable[Span], waits: Sequence[Span]) -> tuple[list[Span], lis
 def long_pauses(gaps: list[Span], whole: Span) -> list[Span]:
     """Those of these gaps that are no part of the run: they would dwarf it."""
     busy_s = whole[1] - whole[0] - sum(end - start for start, end in gaps)
-    return [(start, end) for start, end in gaps if end - start > LONG_FROM * busy_s]
+    least_s = max(LEAST_S, LONG_FROM * busy_s)
+    return [(start, end) for start, end in gaps if end - start > least_s]
+
+
+def within(spans: Iterable[Span], start: float, end: float) -> float:
+    """Seconds of these spans that lie between two moments."""
+    return sum(max(0.0, min(last, end) - max(first, start)) for first, last in spans)
 
 
 def whole_of(spans: Iterable[Span]) -> Span:

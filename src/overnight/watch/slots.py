@@ -49,6 +49,11 @@ IDLE_WIDTH = 5.0
 NAME_LIMIT = 17
 """Characters that fit to the left of the lanes."""
 
+LINE_HEIGHT = 14.0
+
+FOLD_WORDS = ("idle", "{}", "(not to", "scale)")
+"""What stands in a folded pause, with how long it was."""
+
 PEACEFUL = ("done", "per-engine")
 """Kinds of stretches that may be drawn together."""
 
@@ -73,7 +78,7 @@ class SlotsPanel:
 
     def draw(self) -> Panel:
         panel = Panel("slots")
-        panel.shapes.append(Label((LEFT, self._heading_top + 20), "Slots over time", "heading"))
+        panel.shapes.append(Label((LEFT, self._heading_top + 20), self._heading(), "heading"))
         panel.shapes += self._tracks()
         count = sum(len(lane.stretches) for lane in self._lanes)
         panel.shapes += self._each() if count <= ALONE_LIMIT else self._merged()
@@ -82,6 +87,12 @@ class SlotsPanel:
         panel.shapes += self._marks()
         panel.shapes += self._names()
         return panel
+
+    def _heading(self) -> str:
+        """What the lanes show, and what a strip means that is too low to say it."""
+        has_room = self.height >= LINE_HEIGHT * len(FOLD_WORDS)
+        is_unsaid = self._axis.folds and not has_room
+        return "Slots over time" + (" (a grey strip is idle time, not to scale)" * bool(is_unsaid))
 
     def _row(self, number: int) -> float:
         return self.top + number * self._pitch
@@ -127,12 +138,17 @@ class SlotsPanel:
             {"from": f"{start:.3f}", "to": f"{end:.3f}", "seconds": f"{end - start:.3f}"},
             f"{words} {took}",
         )
-        lines = ["idle", took, "(not to", "scale)"]
-        if not is_folded:
-            lines = fitting_lines(words, took, right - left)
-        y = self.top + self.height / 2 + 4 - 7 * (len(lines) - 1)
+        lines = self._pause_lines(words, took, right - left, is_folded)
+        y = self.top + self.height / 2 + 4 - LINE_HEIGHT / 2 * (len(lines) - 1)
         for number, line in enumerate(lines):
-            yield Label(((left + right) / 2, y + 14 * number), line, "label", "middle")
+            yield Label(((left + right) / 2, y + LINE_HEIGHT * number), line, "label", "middle")
+
+    def _pause_lines(self, words: str, took: str, width: float, is_folded: bool) -> list[str]:
+        """What stands in a strip; never more lines than the lanes are high."""
+        if not is_folded:
+            return fitting_lines([[f"{words} {took}"], [words, took]], width, self.height)
+        whole = [line.format(took) for line in FOLD_WORDS]
+        return fitting_lines([whole, whole[:2], [took]], width, self.height)
 
     def _each(self) -> list[Box]:
         """A box for each stretch that did not fail, set apart from its neighbours."""
@@ -289,9 +305,10 @@ def _tip(stretch: Stretch) -> str:
     return f"{told}\n{command_text(stretch.command[:80])}"
 
 
-def fitting_lines(first: str, second: str, width: float) -> list[str]:
-    """The words in one line, or one below the other, or not at all, as the width has it."""
-    for lines in ([f"{first} {second}"], [first, second]):
-        if max(text_width(line, SIZES["label"]) for line in lines) < width - 4:
+def fitting_lines(choices: list[list[str]], width: float, height: float) -> list[str]:
+    """The first of these that fits, one line below the other; none where none does."""
+    for lines in choices:
+        is_narrow = max(text_width(line, SIZES["label"]) for line in lines) < width - 2
+        if is_narrow and LINE_HEIGHT * len(lines) <= height:
             return lines
     return []

@@ -61,6 +61,10 @@ class TimeAxis:
         """The moment at a pixel."""
         return _between(self._pixels, self._moments, x)
 
+    def even_s(self, width: float) -> float:
+        """Seconds in so many pixels, outside folds."""
+        return width / self._per_s
+
     def ticks(self) -> list[tuple[float, str]]:
         """Pixels and labels, about one in a hundred pixels, none inside a fold."""
         step_s = self._step_s()
@@ -105,15 +109,33 @@ def _whole_steps(origin: float, at: float, step_s: float) -> float:
 
 
 def _since_text(since_s: float, step_s: float) -> str:
-    return "0" if since_s < step_s / 2 else duration_text(since_s).replace(".0 ", " ")
+    if since_s < step_s / 2:
+        return "0"
+    if step_s >= 1 or since_s < 0.9995 or (step_s >= 0.1 and since_s < 59.95):
+        return duration_text(since_s).replace(".0 ", " ")
+    minutes, rest_s = divmod(round(since_s, _decimals(step_s)), 60)
+    shown = f"{rest_s:.{_decimals(step_s)}f} s"
+    return f"{minutes:.0f} min {shown}" if minutes else shown
+
+
+def _decimals(step_s: float) -> int:
+    """Decimals by which two moments a step apart differ.
+
+    >>> _decimals(0.001), _decimals(0.05), _decimals(0.5), _decimals(30)
+    (3, 2, 1, 0)
+    """
+    return next((digits for digits in range(3) if step_s * 10**digits >= 0.9995), 3)
 
 
 def clock_text(at: float, before: float, step_s: float) -> str:
     """The time of day, with the day where it is another one than that of the label before."""
+    at = round(at, _decimals(step_s))
     moment, other = time.localtime(at), time.localtime(before)
     text = f"{moment.tm_hour:02d}:{moment.tm_min:02d}"
     if step_s < 60:
         text += f":{moment.tm_sec:02d}"
+    if step_s < 1:
+        text += f"{at % 1:.{_decimals(step_s)}f}"[1:]
     if moment.tm_yday == other.tm_yday and moment.tm_year == other.tm_year:
         return text
     day = f"{moment.tm_mday} {_MONTHS[moment.tm_mon - 1]}"

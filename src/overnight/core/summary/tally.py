@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from overnight.model.report import Report
     from overnight.model.task import PerEngine, Task
 
+MEMORY_FLOOR_KIB = 32 << 10
+"""Peak memory from here on is the task's own."""
+
+MEMORY_FLOOR_SHARE = 1.25
+"""Less memory than so many times the least of all tasks is what every task has."""
+
 NOTABLE_LIMIT = 5
 """Tasks named as the slowest, and as the largest."""
 
@@ -58,13 +64,14 @@ class Summary:
         nodes: Names of nodes seen, not more than two of them.
         durations: Of the tasks that ran, by their last attempts: what ``estimate`` reads.
         slowest, largest: By seconds elapsed, and by KiB of peak memory.
+        least_kib: The least peak memory of any task, as far as known; 0 if it is not.
         causes: The failures, per-engine commands and cut-off tasks included.
     """
 
     __slots__ = (
         "causes", "cpu_s", "cut_off", "done", "durations", "failed", "first_started_at",
-        "largest", "last_finished_at", "nodes", "pause_s", "per_engine_failed", "released",
-        "retried", "skipped", "skipped_failed", "slowest", "task_s", "without_row",
+        "largest", "last_finished_at", "least_kib", "nodes", "pause_s", "per_engine_failed",
+        "released", "retried", "skipped", "skipped_failed", "slowest", "task_s", "without_row",
     )
 
     def __init__(self) -> None:
@@ -78,6 +85,7 @@ class Summary:
         self.durations = Durations()
         self.slowest = Notables()
         self.largest = Notables()
+        self.least_kib = 0
         self.causes = Causes()
 
     def add(self, task: Task, report: Report, node: str) -> None:
@@ -89,6 +97,8 @@ class Summary:
             self.slowest.add(elapsed_s, task)
         if report.max_rss_kib > self.largest.floor:
             self.largest.add(report.max_rss_kib, task)
+        if report.max_rss_kib and not 0 < self.least_kib <= report.max_rss_kib:
+            self.least_kib = report.max_rss_kib
         if report.attempt > 1:
             self.retried += 1
         if report.left_running:
@@ -128,6 +138,18 @@ class Summary:
     def settled(self) -> int:
         """Tasks whose fate is known."""
         return self.done + self.failed + self.cut_off + self.skipped
+
+    @property
+    def large(self) -> list[tuple[float, Named]]:
+        """Those of the largest whose memory was measured, greatest first.
+
+        The kernel counts for each task what its runner had when it started it: about 10 MiB.
+        """
+        floor = MEMORY_FLOOR_SHARE * self.least_kib
+        return [
+            (kib, named) for kib, named in self.largest.ranked
+            if kib > floor or kib >= MEMORY_FLOOR_KIB
+        ]
 
     @property
     def has_run(self) -> bool:

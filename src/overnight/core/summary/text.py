@@ -7,11 +7,11 @@ from overnight.core.summary.words import clip, memory_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from overnight.core.summary.causes import Cause, Named
-    from overnight.core.summary.tally import Notables, Summary
+    from overnight.core.summary.tally import Summary
 
 CAUSES_TOLD = 12
 """Causes that the text at a run's end names; more would not be read at breakfast."""
@@ -43,8 +43,8 @@ def summary_text(
     page.head(headline(summary), is_bad=bool(summary.failed or summary.cut_off))
     for name, value in measures(summary, clock):
         page.line(f"  {name:<10} {value}")
-    _write_notables(page, "The slowest", summary.slowest, duration_text)
-    _write_notables(page, "The most memory", summary.largest, memory_text)
+    _write_notables(page, "The slowest", summary.slowest.ranked, duration_text)
+    _write_notables(page, "The most memory", summary.large, memory_text)
     _write_causes(page, summary, report)
     if rerun and (summary.failed or summary.cut_off):
         page.gap_and_head("Run the failed ones again")
@@ -122,12 +122,12 @@ def _task_time_words(summary: Summary) -> str:
 
 
 def _write_notables(
-    page: _Page, title: str, notables: Notables, words: Callable[[float], str]
+    page: _Page, title: str, ranked: Sequence[tuple[float, Named]], words: Callable[[float], str]
 ) -> None:
-    if not notables.ranked:
+    if not ranked:
         return
     page.gap_and_head(title)
-    rows = [(words(measure), named.place, named.command) for measure, named in notables.ranked]
+    rows = [(words(measure), named.place, named.command) for measure, named in ranked]
     broad = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for measure, place, command in rows:
         page.line(f"  {measure:>{broad[0]}}  {place:<{broad[1]}}  {command}")
