@@ -20,6 +20,7 @@ from overnight.model import messages as m
 from overnight.model.roles import ROLES
 from overnight.net.certificate import make_certificate
 from overnight.net.dial import DialFailed, dial
+from tests.conformance.harness_processes import wait_until
 from tests.net.door_kit import (
     LIMIT_S,
     SECRET,
@@ -194,7 +195,7 @@ def test_a_hundred_engines_at_once_all_get_in(door):
     for thread in threads:
         thread.join(LIMIT_S)
     assert len(links) == 100
-    assert len(door.arrivals) == 100
+    assert wait_until(lambda: len(door.arrivals) == 100, LIMIT_S)
     for link in links:
         link.close()
 
