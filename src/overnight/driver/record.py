@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from overnight.model.run import RunFiles
 
 FLUSH_EVERY_S = 0.1
-PAUSE = 1.0
-"""Between two flushes, as a multiple of what the first took: at most half of the time."""
+MOST_PAUSE_S = 2.0
+"""After a flush that took long the next one waits as long, but no longer than this."""
 
 TRY_AGAIN_S = 5.0
 TAIL_BLOCK = 1 << 16
@@ -193,7 +193,8 @@ class Record:
     def flushed(self, flushed: Flushed, now: float) -> list[Event]:
         """A flush is over: what it was asked for is durable, or has to be written again."""
         self._is_flushing = False
-        self._flush_at = max(self._flush_at, now + PAUSE * (now - self._flushed_at))
+        pause_s = min(now - self._flushed_at, MOST_PAUSE_S)
+        self._flush_at = max(self._flush_at, now + pause_s)
         is_mended = self._flush_mends
         self._flush_mends = False
         if flushed.fault is not None:
