@@ -18,6 +18,7 @@ from collections.abc import Callable
 from functools import cache
 
 from tests.interpreters import find_interpreter
+from tests.ssh_lab import lab_folder
 
 Probe = Callable[[], str | None]
 
@@ -76,6 +77,17 @@ def _python(version: tuple[int, int]) -> Probe:
     return probe
 
 
+def _ssh_hosts() -> str | None:
+    """Whether hosts can be made of namespaces; the lab's scripts do that."""
+    if missing := _mounts():
+        return missing
+    if not (lab_folder() / "hosts").exists():
+        return f"no lab in {lab_folder()}"
+    absent = [name for name in ("ssh", "/usr/sbin/sshd", "ip", "nsenter", "nft")
+              if not shutil.which(name)]
+    return f"{', '.join(absent)} not found" if absent else None
+
+
 PARTS: dict[str, Probe] = {
     "fuse": _fuse,
     "mounts": _mounts,
@@ -83,6 +95,7 @@ PARTS: dict[str, Probe] = {
     "ps": _ps,
     "python3.9": _python((3, 9)),
     "root": _root,
+    "ssh hosts": _ssh_hosts,
 }
 
 

@@ -43,18 +43,66 @@ if TYPE_CHECKING:
             """Nothing more will be read."""
 
     class EngineHandle(Protocol):
-        """A started engine: its streams and its process, as a context gives it."""
+        """A started engine: its streams and its process, as a context gives it.
+
+        Attributes:
+            read_fd: From the engine.
+            write_fd: To it; may be the same.
+            node: Its host as rows have it.
+            setup: What it will be told; what ``meet`` learns of its host is in it then.
+            is_far: Its link may be cut while it lives, and can be dialled again.
+            is_survivor: An earlier driver has started it.
+            opening: What is sent ahead of the first frame.
+            noted: How a later driver finds it, once that has been noted.
+        """
 
         read_fd: int
         write_fd: int
         node: str
         setup: Setup
+        is_far: bool
+        is_survivor: bool
+        opening: Sequence[bytes]
+        noted: Any
+
+        def begin(self) -> None:
+            """Start, or dial, what is at the other end; once.
+
+            Raises:
+                NoResources: That could not be done.
+            """
+
+        def meet(self, hello: Mapping[str, Any]) -> Sequence[str]:
+            """Make the setup fit what the engine says of its host; before it is sent.
+
+            Returns:
+                What a person should know of that.
+
+            Raises:
+                NoResources: It cannot be used; it must be given nothing.
+            """
+
+        def redial(self, released: Set[int]) -> None:
+            """Look for the engine once more, over new streams.
+
+            Args:
+                released: Tasks that were allowed to leave processes there.
+
+            Raises:
+                NoResources: That could not be tried.
+            """
+
+        def words(self) -> str:
+            """Why its streams have ended, as far as that is known."""
 
         def is_gone(self) -> bool:
-            """Whether its process has ended (it is reaped then)."""
+            """Whether its process, or what reaches it, has ended (it is reaped then)."""
 
         def end(self) -> None:
-            """End its process now; what it had started is ended by ``prove_ended``."""
+            """End its process now; what it had started is ended by ``prove_ended``.
+
+            What is reached over a link is not ended by that: only the link is.
+            """
 
         def reports_left(self) -> Sequence[KeptReports]:
             """What it kept, and could not say: it left, or never came up. It is gone then.

@@ -13,7 +13,8 @@ import time
 from contextlib import suppress
 
 import overnight
-from overnight.contexts.choose import choose_contexts
+from overnight.contexts.choose import choose_contexts, divided_variables
+from overnight.contexts.noted import note_again
 from overnight.contexts.settings import Settings
 from overnight.core.allocate import NodeShare
 from overnight.core.policy import Policy
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from overnight.contexts.choose import PlannedContext
     from overnight.contexts.noted import NotedEngine
+    from overnight.contexts.ssh import SshEngine
     from overnight.core.verdict import Verdict
     from overnight.driver.joining import Reception
     from overnight.model.messages import Setup
@@ -61,9 +63,10 @@ if TYPE_CHECKING:
 STDIN = 0
 LISTENS_AFTER_S = 0.5
 MOST_COMMANDS = 4096
+"""Items looked at for per-engine commands, which stand before the first task."""
+
 NOBODY_WRITES_THERE = (errno.EACCES, errno.EPERM, errno.EROFS)
 """Where no lock can be made, because we may only read there, no driver of ours is either."""
-"""Items looked at for per-engine commands, which stand before the first task."""
 
 
 class Plan:
@@ -267,6 +270,7 @@ class Run:
         self._settings = settings
         self._contexts: list[Context] = [each.make(settings) for each in self.plan.contexts]
         with made_or_removed(self._paths()):
+            pack(self.files.engine_file)  # engines on other machines are looked for with it
             self._survivors = self._find_survivors()
             self._make_files()
 
@@ -285,8 +289,15 @@ class Run:
 
         return find_survivors(
             self.files, self._earlier, self.plan.options.resume_from, self.plan.commands(),
-            self._setup_again,
+            self._setup_again, self._reach_again,
         )
+
+    def _reach_again(self, noted: NotedEngine) -> SshEngine:
+        from overnight.contexts.ssh import Ssh, SshEngine
+
+        options = self.plan.options
+        ssh = Ssh(self.files, options.remote_python, divided_variables(options))
+        return SshEngine(ssh, noted.ssh, "attached", self._setup_again(noted), noted)
 
     def _setup_again(self, noted: NotedEngine) -> Setup:
         """An engine that is taken over keeps its door and its spools."""
@@ -316,7 +327,6 @@ class Run:
         write_script(files.utility_script, script_text(
             files.prefix, sys.executable, os.path.dirname(os.path.abspath(overnight.__path__[0]))
         ))
-        pack(files.engine_file)
         self._record = Record(
             files, os.uname().nodename, lambda flushed: self.driver.post(flushed),
             goes_on=self.plan.goes_on, has_header=options.status_header,
@@ -444,9 +454,9 @@ class Run:
                 self.reception.open()
             verdict = self.driver.run()
             lives = any(not engine.is_gone() for engine in self._survivors.engines)
-            lives = lives or self.driver.leaves_behind
+            left = [each.noted for each in self.driver.left_behind]
             if verdict.ending != NO_RECORD and not lives:
-                self._tidy()
+                self._tidy(left)
             self._note_ending(verdict)
             return verdict
         finally:
@@ -459,12 +469,23 @@ class Run:
         with suppress(OSError):  # a full disk; the rows are what counts
             self._description.add_ending(self.files, verdict)
 
-    def _tidy(self) -> None:
-        """Remove what only a living run needs, and what its rows make superfluous."""
+    def _tidy(self, left: Sequence[NotedEngine]) -> None:
+        """Remove what only a living run needs, and what its rows make superfluous.
+
+        Args:
+            left: Engines that may live on with tasks: these alone stay noted.
+        """
         read = (*self._survivors.spools, *self.driver.spools_read)
-        for path in (self.files.engines, self.files.engine_file, *read):
-            with suppress(OSError):
-                os.unlink(path)
+        kept = {spool for noted in left for spool in noted.spools}
+        with suppress(OSError):
+            if left:
+                note_again(self.files, left)
+            else:
+                os.unlink(self.files.engines)
+        for path in (self.files.engine_file, *read):
+            if path not in kept:
+                with suppress(OSError):
+                    os.unlink(path)
 
 
 def _is_stream(path: str) -> bool:

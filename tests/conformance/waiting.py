@@ -11,7 +11,6 @@ WATCHING = "part E: watching and being told"
 
 CASES = {
     "ctx-slurm": MANY_MACHINES,
-    "ctx-ssh": MANY_MACHINES,
     "kvs-class": PROGRAMS_DRIVE,
     "kvs-command": PROGRAMS_DRIVE,
     "kvs-info": PROGRAMS_DRIVE,
@@ -28,7 +27,6 @@ MENDS = {
 BUG_AREAS = {
     "embed": PROGRAMS_DRIVE,
     "gpu-guard": QUEUE,
-    "nodelist": MANY_MACHINES,
     "nvidia-smi": QUEUE,
     "queue-control": QUEUE,
     "queue-run": QUEUE,

@@ -252,6 +252,9 @@ class Bench:
     def _on_Tell(self, effect) -> None:
         self.told.append(effect.text)
 
+    def _on_LeaveAlone(self, effect) -> None:
+        self.engines.pop(effect.engine, None)
+
     def _on_Finish(self, effect) -> None:
         assert self.verdict is None, "a run ends once"
         self.verdict = effect.verdict

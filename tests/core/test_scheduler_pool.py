@@ -146,6 +146,8 @@ def test_the_last_word_of_an_engine_may_be_lost_with_its_link():
     bench.end(one, 0)
     assert one.is_closing
     cut(bench, one)
+    assert bench.verdict is None  # it may yet say how its STOP commands went
+    bench.pass_time(11.0)
     assert bench.verdict.ending == v.COMPLETE
 
 

@@ -133,7 +133,7 @@ def test_a_logfile_that_cannot_be_made_stops_the_run(stage: Stage) -> None:
 )
 def test_the_log_keeps_what_its_level_says(stage: Stage, level: str, kept: set[str]) -> None:
     stage.write("Tasks", "true", "false")
-    ends(stage, disbatch("-s", "elsewhere:1", "--loglevel", level, "-p", "P", "Tasks"))
+    ends(stage, disbatch("-E", "NOT_SET", "--loglevel", level, "-p", "P", "Tasks"))
     assert {line.split()[2] for line in log_of(stage, "P").splitlines()} == kept
 
 

@@ -34,9 +34,9 @@ def test_hosts_are_named_with_their_slots_and_counts_add_up(stage: Stage) -> Non
 
 
 def test_a_host_that_is_not_this_machine_is_left_out_and_named(stage: Stage) -> None:
-    stage.write("Tasks", "true")
-    ended = ends(stage, disbatch("-s", "elsewhere:2", "-p", "P", "Tasks"))
-    assert "elsewhere is left out" in ended.err
+    stage.write("Tasks", "until grep -q 'left out' P_driver.log; do sleep 0.02; done")
+    ended = ends(stage, disbatch("-s", "elsewhere.invalid:2", "-p", "P", "Tasks"))
+    assert "elsewhere.invalid is left out: ssh" in ended.err
     assert stage.codes("P") == {0: 0}
 
 
@@ -79,11 +79,21 @@ def test_jobs_are_slots_whatever_cores_a_task_uses(stage: Stage, cores: str, tol
     assert stage.read("told") == f"{told}\n" * 8
 
 
-def test_hosts_elsewhere_alone_are_refused_and_named(stage: Stage) -> None:
+def test_hosts_that_cannot_be_reached_end_a_run_that_can_be_resumed(stage: Stage) -> None:
     stage.write("Tasks", "echo > ran")
-    ended = ends(stage, run("-s", "elsewhere:3", "Tasks"), status=1)
-    assert "(elsewhere), and hosts reached by ssh are not there yet" in ended.err
-    assert [path.name for path in stage.folder.iterdir()] == ["Tasks"]
+    ended = ends(stage, run("-s", "elsewhere.invalid:3", "-p", "P", "Tasks"), status=3)
+    assert "elsewhere.invalid is left out: ssh" in ended.err
+    assert "no engine is left that could run a task" in ended.err
+    assert "overnight resume" in ended.err
+    assert not stage.path("ran").exists()
+
+
+def test_an_interpreter_far_away_must_have_a_plain_name(stage: Stage) -> None:
+    stage.write("Tasks", "echo > ran")
+    ended = ends(
+        stage, run("-s", "elsewhere.invalid:3", "--remote-python", "a b", "Tasks"), status=2
+    )
+    assert "--remote-python 'a b'" in ended.err
 
 
 def test_a_task_finds_its_share_of_the_cores(stage: Stage) -> None:

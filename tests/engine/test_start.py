@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from overnight.driver.package import FAR_HALF, pack
+from overnight.driver.package import FAR_HALF, PRELOAD, pack
 from overnight.formats.bootstrap import engine_command
 from overnight.model.outcome import Exited
 from tests.driver.record_kit import file_size_limit
@@ -36,7 +36,7 @@ def test_the_engine_file_is_a_sound_zip_of_the_far_half(tmp_path: Path) -> None:
         assert file.testzip() is None
         names = {name for name in file.namelist() if name.endswith(".py")}
     modules = {name[:-3].replace("/", ".").removesuffix(".__init__") for name in names}
-    assert modules == {*FAR_HALF, "__main__"}
+    assert modules == {*FAR_HALF, PRELOAD, "__main__"}
 
 
 def test_a_file_that_cannot_be_written_is_not_left_half(tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ def test_nothing_is_started_before_an_engine_elsewhere_has_said_what_it_runs(sta
     stage.path("P_join").unlink()
     resumed = stage.start(overnight("resume", "P", "-j", "2"))
     stage.appears("P_join")
-    resumed.says("has not called for")
+    resumed.says("has not been heard of for")
     # One that gives up waiting leaves the note of it for the next.
     resumed.signal(signal.SIGTERM)
     resumed.says("Once more ends them")
@@ -254,7 +254,7 @@ def test_nothing_is_started_before_an_engine_elsewhere_has_said_what_it_runs(sta
     assert resumed.wait().status == 3
     resumed = stage.start(overnight("resume", "P", "-j", "2"))
     stage.appears("P_join")
-    resumed.says("has not called for")
+    resumed.says("has not been heard of for")
     assert began(stage) == before
     assert "overnight pool forget" in resumed.err and "elsewhere" in resumed.err
     assert began(stage) == before

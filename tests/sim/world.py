@@ -211,7 +211,8 @@ class SimDriver:
             machine.is_closing,
         )
         self.kept = []
-        self.step(ev.EngineStarting(self.engine_id, "sim"))
+        is_survivor = machine.generation > 0
+        self.step(ev.EngineStarting(self.engine_id, "sim", is_survivor=is_survivor))
         if machine.generation == 0:
             self.join_when_whole()
 
@@ -262,7 +263,8 @@ class SimDriver:
         self.wants_items = effect.count
 
     def on_StartEngines(self, effect) -> None:
-        self.world.wants_engine = True
+        """On the one node, if no engine is there already."""
+        self.world.wants_engine = self.scheduler.pool.get(self.engine_id) is None
 
     def on_OpenEngine(self, effect) -> None:
         self.to_engine.append(lambda e: e.step(ee.CommandsGiven(effect.commands)))

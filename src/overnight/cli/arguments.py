@@ -8,6 +8,7 @@ from math import isfinite, nan
 
 from overnight import __version__
 from overnight.errors import UsageError
+from overnight.formats.bootstrap_far import is_plain_word
 from overnight.formats.hostport import parse_use_address
 from overnight.model.options import RunOptions
 from overnight.observers.runlog import LEVELS
@@ -219,7 +220,8 @@ def _add_records(parser: argparse.ArgumentParser) -> None:
 def _add_context(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("where")
     group.add_argument("-s", "--ssh-node", action="append", default=[], metavar="HOST:COUNT",
-                       help="slots on a host; localhost is this machine; commas allowed")
+                       help="cores of a host that ssh reaches; localhost is this machine;"
+                            " commas and ranges (node[01-12]:4) allowed")
     group.add_argument("-c", "--cpusPerTask", type=cores, metavar="X",
                        help="cores a task uses; may be a fraction (default: 1)")
     group.add_argument("-t", "--tasksPerNode", type=positive, metavar="N",
@@ -232,6 +234,8 @@ def _add_context(parser: argparse.ArgumentParser) -> None:
                        help="divide CUDA_VISIBLE_DEVICES and GPU_DEVICE_ORDINAL among the slots")
     group.add_argument("-E", "--env-resource", action="append", default=[], metavar="VAR",
                        help="divide the comma-separated values of VAR among the slots")
+    group.add_argument("--remote-python", metavar="PATH",
+                       help="interpreter on hosts reached by ssh (default: the newest found)")
     group.add_argument("-l", "--label", metavar="NAME", help="label of the context")
     group.add_argument("-K", "--no-retire", action="store_true", help="give no node back")
     group.add_argument("-k", "--retire-cmd", metavar="COMMAND",
@@ -341,6 +345,7 @@ def options_of(parsed: argparse.Namespace, is_compatible: bool) -> RunOptions:
         "label": parsed.label,
         "startup_only": parsed.startup_only,
         "use_address": parsed.use_address,
+        "remote_python": parsed.remote_python,
         "always_shell": parsed.always_shell,
         "late_output": late if parsed.late_output is None else parsed.late_output,
         "exit_code": parsed.exit_code,
@@ -372,6 +377,11 @@ def _refuse_list_as_server(name: str, value: object) -> None:
 def _check_pairs(parsed: argparse.Namespace) -> None:
     if parsed.ssh_node and parsed.retire_cmd is not None:
         raise UsageError("--retire-cmd gives Slurm nodes back: it does not go with -s")
+    if parsed.remote_python is not None and not is_plain_word(parsed.remote_python):
+        raise UsageError(
+            f"--remote-python {parsed.remote_python!r}: letters, digits and ./_+- alone reach"
+            " another machine's shell unharmed", do="name it by a link without blanks",
+        )
     if getattr(parsed, "jobs", None) and parsed.ssh_node:
         raise UsageError("--jobs counts slots here, -s HOST:COUNT counts them per host: give one")
     if getattr(parsed, "print", False) and getattr(parsed, "json", False):

@@ -64,32 +64,37 @@ def divided_variables(options: RunOptions) -> list[str]:
 def _hosts(options: RunOptions, environment: Mapping[str, str]) -> PlannedHosts:
     """The hosts that were named with their cores; this machine if none was."""
     here = os.uname().nodename
-    named, notes = _named_cores(options, environment, here)
-    cores = {host: count for host, count in named.items() if is_here(host, here)}
-    for host in named:
-        if host not in cores:
-            notes.append(f"{host} is left out: hosts reached by ssh are not there yet;"
-                         " the run goes on without it")
-    if not cores:
-        raise NoResources(
-            f"none of the hosts named is this machine ({', '.join(named)}), and hosts reached by"
-            " ssh are not there yet", kept="nothing was started",
-            do="name localhost: -s localhost:4",
+    cores: dict[str, int] = {}
+    for host, count in _named_cores(options, environment, here).items():
+        node = here if is_here(host, here) else host
+        cores[node] = cores.get(node, 0) + count
+    shares, notes = _shares(options, cores)
+    viable = [share for share in shares if share.slots]
+    if not viable:
+        total = ", ".join(
+            f"{count} {'here' if node == here else 'on ' + node}" for node, count in cores.items()
         )
-    share, warnings = _share(options, here, sum(cores.values()))
-    notes += warnings
-    if share.slots < 1:
         raise NoResources(
-            f"no host has enough cores for one task: {sum(cores.values())} here,"
-            f" -c {options.cpus_per_task:g} asked for",
+            f"no host has enough cores for one task: {total},"
+            f" -c {options.cpus_per_task or 1:g} asked for",
             kept="nothing was started", do=NODE_TOO_SMALL_DO,
         )
-    if share.slots > MOST_SLOTS:
-        raise UsageError(f"{share.slots} slots on one machine: at most {MOST_SLOTS} can be served")
-    division = _divide_here(options, environment, share.slots)
-    share.slots = division.slots
-    notes += division.notes
-    return PlannedHosts(options.label or "SSH0", [share], here, division.values, notes)
+    notes += [f"{share.node} is left out: it has too few cores for one task"
+              for share in shares if not share.slots]
+    for share in viable:
+        if share.slots > MOST_SLOTS:
+            raise UsageError(
+                f"{share.slots} slots on one machine: at most {MOST_SLOTS} can be served"
+            )
+    values: Sequence[Mapping[str, str]] = ()
+    for share in viable:
+        if share.node == here:
+            division = _divide_here(options, environment, share.slots)
+            share.slots, values = division.slots, division.values
+            notes += division.notes
+    return PlannedHosts(
+        options.label or "SSH0", viable, here, values, notes, divided_variables(options)
+    )
 
 
 def _divide_here(
@@ -104,26 +109,29 @@ def _divide_here(
     return division
 
 
-def _share(options: RunOptions, here: str, cores: int) -> tuple[NodeShare, list[str]]:
+def _shares(
+    options: RunOptions, cores: Mapping[str, int]
+) -> tuple[list[NodeShare], list[str]]:
     """The slots that so many cores give; ``--jobs`` counts slots, whatever a task uses."""
     counts_slots = options.jobs is not None
-    (share,), warnings = ssh_shares(
-        {here: cores}, None if counts_slots else options.cpus_per_task, options.tasks_per_node
+    shares, warnings = ssh_shares(
+        cores, None if counts_slots else options.cpus_per_task, options.tasks_per_node
     )
     if counts_slots and options.cpus_per_task is not None:
-        share.cores_per_task = max(1, int(options.cpus_per_task))
-    return share, warnings
+        for share in shares:
+            share.cores_per_task = max(1, int(options.cpus_per_task))
+    return shares, warnings
 
 
 def _named_cores(
     options: RunOptions, environment: Mapping[str, str], here: str
-) -> tuple[dict[str, int], list[str]]:
+) -> dict[str, int]:
     if options.jobs is not None:
-        return {here: options.jobs}, []
+        return {here: options.jobs}
     if options.ssh_node:
-        return dict(parse_ssh_nodes(options.ssh_node, here)), []
+        return parse_ssh_nodes(options.ssh_node, here)
     if environment.get(SSH_NODES_VARIABLE):
-        return dict(parse_ssh_nodes([environment[SSH_NODES_VARIABLE]], here)), []
+        return parse_ssh_nodes([environment[SSH_NODES_VARIABLE]], here)
     is_slurm = environment.get("SLURM_JOBID") or environment.get("SLURM_JOB_ID")
     if is_slurm and options.is_compatible:
         raise NoResources(
@@ -137,7 +145,7 @@ def _named_cores(
             do=f"name hosts with -s HOST:COUNT or {SSH_NODES_VARIABLE}; -s localhost:4 is"
                " four slots here",
         )
-    return {here: usable_cores()}, []
+    return {here: usable_cores()}
 
 
 def is_here(host: str, here: str) -> bool:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence, Set
 
     from overnight.contexts.settings import Settings
+    from overnight.contexts.ssh import Ssh
     from overnight.core.allocate import NodeShare
     from overnight.model.messages import Setup
     from overnight.ports import EngineHandle
@@ -24,12 +25,15 @@ class PlannedHosts:
         notes: What the user should know about the choice.
         here: Name of this machine, which is reached without ssh.
         own_values: For each slot here, the variables of ``-g`` and ``-E`` by name.
+        devices: Names of those variables; each other host is asked for its values.
     """
 
     def __init__(
         self, label: str, nodes: Sequence[NodeShare], here: str,
         own_values: Sequence[Mapping[str, str]], notes: Sequence[str],
+        devices: Sequence[str] = (),
     ) -> None:
+        self.devices = devices
         self.label = label
         self.nodes = nodes
         self.here = here
@@ -49,6 +53,7 @@ class HostsContext:
         self.nodes = planned.nodes
         self._planned = planned
         self._settings = settings
+        self._known_ssh: Ssh | None = None
 
     def start(
         self, next_rank: Callable[[], int], busy: Set[str]
@@ -70,7 +75,21 @@ class HostsContext:
 
     def _start(self, share: NodeShare, rank: int) -> EngineHandle:
         setup = self._settings.setup(rank, share, self._own_variables(share))
-        return start_local(self._settings.files, self.label, share.node, setup)
+        if share.node == self._planned.here:
+            return start_local(self._settings.files, self.label, share.node, setup)
+        from overnight.contexts.ssh import SshEngine
+
+        return SshEngine(self._ssh(), share.node, self.label, setup)
+
+    def _ssh(self) -> Ssh:
+        if self._known_ssh is None:
+            from overnight.contexts.ssh import Ssh  # a run on this machine alone needs none
+
+            settings = self._settings
+            self._known_ssh = Ssh(
+                settings.files, settings.options.remote_python, self._planned.devices
+            )
+        return self._known_ssh
 
     def _own_variables(self, share: NodeShare) -> list[list[bytes]]:
         return as_entries(self._planned.own_values) if share.node == self._planned.here else []

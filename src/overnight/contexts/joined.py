@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from overnight.contexts.local import NotDialled
 from overnight.contexts.noted import NotedEngine, note
 from overnight.contexts.survivors import Spools, has_left, leftovers_of
 from overnight.core.allocate import NodeShare
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 MOST_SLOTS = 16_384
 
 
-class JoinedEngine:
+class JoinedEngine(NotDialled):
     """One such engine.
 
     Attributes:
@@ -52,6 +53,15 @@ class JoinedEngine:
         self._noted = noted
         self._spools = spools
         self._recorded = recorded
+
+    @property
+    def noted(self) -> NotedEngine:
+        """How a later driver finds it."""
+        return self._noted
+
+    def words(self) -> str:
+        """Why its link has ended: nobody here knows."""
+        return "its link has ended"
 
     def has_ended(self) -> bool:
         """Whether it is certain that its process has ended. False: nobody knows.

@@ -15,6 +15,7 @@ from overnight.guard.leftovers import end_leftovers
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
+    from typing import Any
 
     from overnight.contexts.noted import NotedEngine
     from overnight.core.events import KeptReports
@@ -22,14 +23,36 @@ if TYPE_CHECKING:
     from overnight.model.run import RunFiles
 
 
-class LocalEngine:
+class NotDialled:
+    """What handles have in common of engines whose link is not dialled from here."""
+
+    is_far = False
+    is_survivor = False
+    opening: Sequence[bytes] = ()
+
+    def begin(self) -> None:
+        """It has been started, or has come."""
+
+    def meet(self, hello: Mapping[str, Any]) -> Sequence[str]:
+        """Nothing to learn: what its host gives is known."""
+        return ()
+
+    def redial(self, released: Set[int]) -> None:
+        """Nothing: its link ends with it, or it comes again by itself."""
+
+    def words(self) -> str:
+        """Why its link has ended."""
+        return "its process ended"
+
+
+class LocalEngine(NotDialled):
     """An engine process started by this driver."""
 
     def __init__(self, noted: NotedEngine, link: socket.socket, setup: Setup) -> None:
         self.pid = noted.pid
         self.setup = setup
         self.node = noted.node
-        self._noted = noted
+        self.noted = noted
         self.read_fd = self.write_fd = link.detach()
         self._is_reaped = False
 
@@ -59,7 +82,7 @@ class LocalEngine:
             Numbers of processes that cannot be ended; none: nothing of it runs any more.
         """
         left = end_leftovers(
-            self._noted.gone(), self.setup.kill_after_s,
+            self.noted.gone(), self.setup.kill_after_s,
             lambda task_id, started_at: task_id in released,
         )
         return [process.pid for process in left]

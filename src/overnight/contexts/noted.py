@@ -38,18 +38,20 @@ class NotedEngine:
         folders: The run's folder, under the names that PWD may give it.
         key: Of one that joins by itself: it calls its run under this name, again and again.
         label: Of the context of such a one.
+        ssh: What ssh calls its host; empty where it was started without ssh.
     """
 
     __slots__ = (
         "attach", "boot", "folders", "host", "key", "label", "node", "pid", "rank", "run",
-        "spools", "start",
+        "spools", "ssh", "start",
     )
 
     def __init__(
         self, pid: int, start: int, boot: str, host: str, node: str, run: str, rank: int,
         attach: str, spools: Sequence[str], folders: Sequence[str], key: str = "",
-        label: str = "",
+        label: str = "", ssh: str = "",
     ) -> None:
+        self.ssh = ssh
         self.pid = pid
         self.start = start
         self.boot = boot
@@ -98,6 +100,8 @@ def engine_of(pid: int, setup: Setup, node: str) -> NotedEngine:
 def note(files: RunFiles, engine: NotedEngine) -> None:
     """Write down how a later driver of this run finds the engine.
 
+    An engine on another machine outlives this one: its note has to be on the disk.
+
     Raises:
         OSError: It cannot be written; the engine must not get a task then.
     """
@@ -107,6 +111,19 @@ def note(files: RunFiles, engine: NotedEngine) -> None:
         line = _after_torn(fd) + engine.line()
         if os.write(fd, line) < len(line):
             raise OSError(28, os.strerror(28), files.engines)  # a full disk gives a short write
+        if engine.ssh:
+            os.fsync(fd)
+            _sync_folder(os.path.dirname(files.engines))
+    finally:
+        os.close(fd)
+
+
+def _sync_folder(folder: str) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError:
+        pass  # some network file systems have no such thing, and need none
     finally:
         os.close(fd)
 

@@ -12,6 +12,7 @@ import socket
 import time
 from contextlib import suppress
 
+from overnight.contexts.local import NotDialled
 from overnight.contexts.noted import note_again, noted_engines
 from overnight.core.events import KeptReports
 from overnight.core.recorded import Recorded, key
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
     from overnight.contexts.noted import NotedEngine
+    from overnight.contexts.ssh import SshEngine
+    from overnight.contexts.survivors_far import FarSurvivors
     from overnight.core.kept import Pair
     from overnight.core.recorded import Commands
     from overnight.formats.spool import Spooled
@@ -40,8 +43,10 @@ NO_ENGINE = -1
 SIGKILL = 9
 
 
-class AttachedEngine:
+class AttachedEngine(NotDialled):
     """An engine of an earlier driver, connected again."""
+
+    is_survivor = True
 
     def __init__(
         self, link: socket.socket, noted: NotedEngine, setup: Setup,
@@ -59,18 +64,18 @@ class AttachedEngine:
         self.setup = setup
         self.node = noted.node
         self.read_fd = self.write_fd = link.detach()
-        self._noted = noted
+        self.noted = noted
         self._read_kept = read_kept
         self._recorded = recorded
 
     def is_gone(self) -> bool:
         """Whether its process has ended."""
-        return not self._noted.lives()
+        return not self.noted.lives()
 
     def end(self) -> None:
         """End its process now, if it is still the one that was noted."""
-        process = read_process(self._noted.pid)
-        if process is not None and process.start == self._noted.start:
+        process = read_process(self.noted.pid)
+        if process is not None and process.start == self.noted.start:
             signal_process(process, SIGKILL)
 
     def reports_left(self) -> Sequence[KeptReports]:
@@ -80,11 +85,11 @@ class AttachedEngine:
             ResumeRefused: It lives on: it has another driver, which is not older than this.
         """
         give_up_at = time.monotonic() + ANSWER_WITHIN_S
-        while self._noted.lives():
+        while self.noted.lives():
             if time.monotonic() > give_up_at:
-                raise _unwilling(self._noted)
+                raise _unwilling(self.noted)
             time.sleep(LOOK_EVERY_S)
-        return self._read_kept(self._noted)
+        return self._read_kept(self.noted)
 
     def prove_ended(self, released: Set[int]) -> Sequence[int]:
         """End whatever it had started, but what finished tasks were allowed to leave.
@@ -92,9 +97,9 @@ class AttachedEngine:
         Returns:
             Numbers of processes that cannot be ended; none: nothing of it runs any more.
         """
-        while self._noted.lives():
+        while self.noted.lives():
             time.sleep(LOOK_EVERY_S)
-        return leftovers_of(self._noted, self.setup, released, self._recorded)
+        return leftovers_of(self.noted, self.setup, released, self._recorded)
 
 
 def leftovers_of(
@@ -118,7 +123,7 @@ def leftovers_of(
 
 def find_survivors(
     own: RunFiles, runs: Sequence[RunFiles], status_files: Sequence[str], commands: Commands,
-    make_setup: Callable[[NotedEngine], Setup],
+    make_setup: Callable[[NotedEngine], Setup], reach: Callable[[NotedEngine], SshEngine],
 ) -> Survivors:
     """What is left of these runs' drivers. What is found is noted for the driver after this one.
 
@@ -128,14 +133,18 @@ def find_survivors(
         status_files: Where their rows are: what has one already is not taken again.
         commands: Per-engine commands of the list, for rows of those that ran meanwhile.
         make_setup: The settings for an engine that is taken over.
+        reach: The handle of one that was started through ssh.
 
     Raises:
         ResumeRefused: An engine or a driver may still run tasks of these runs.
     """
     found = list(_noted_in(runs))
     recorded = _recorded(status_files, commands) if found else Recorded()
+    far = _look_for_far([reach(noted) for noted, _ in found if noted.ssh], recorded)
     living, gone, awaited = [], [], []
     for noted, files in found:
+        if noted.ssh:
+            continue
         if _calls_again(noted, files, own):
             awaited.append(noted)
             continue
@@ -150,16 +159,21 @@ def find_survivors(
         else:
             living.append((link, noted))
     spooled = [noted for noted in gone if any(map(os.path.exists, noted.spools))]
-    _note_what_is_left(own, [*(noted for _, noted in living), *spooled, *awaited])
-    if not living and not spooled and not awaited:
+    _note_what_is_left(own, [
+        *(noted for _, noted in living), *spooled, *awaited, *(noted for _, noted in far.kept),
+        *(handle.noted for handle in far.living if handle.noted),
+    ])
+    if not living and not spooled and not awaited and not far.living and not far.kept:
         return Survivors()
     spools = Spools(recorded)
     return Survivors(
-        [AttachedEngine(link, noted, make_setup(noted), spools.read, recorded)
-         for link, noted in living],
-        [event for noted in spooled for event in spools.read(noted)],
+        [*(AttachedEngine(link, noted, make_setup(noted), spools.read, recorded)
+           for link, noted in living), *far.living],
+        [event for noted in spooled for event in spools.read(noted)]
+        + [event for data, noted in far.kept for event in spools.sort_out(data, noted)],
         recorded,
-        [path for noted in (*spooled, *(noted for _, noted in living)) for path in noted.spools],
+        [path for noted in (*spooled, *(noted for _, noted in (*living, *far.kept)))
+         for path in noted.spools],
         awaited,
     )
 
@@ -185,6 +199,12 @@ def has_left(noted: NotedEngine) -> bool:
     )
 
 
+def _look_for_far(handles: Sequence[SshEngine], recorded: Recorded) -> FarSurvivors:
+    from overnight.contexts.survivors_far import FarSurvivors, look_for_far
+
+    return look_for_far(handles, recorded) if handles else FarSurvivors()
+
+
 class Spools:
     """Reads what engines kept, without what has a row already."""
 
@@ -197,7 +217,12 @@ class Spools:
         Raises:
             ResumeRefused: One cannot be read.
         """
-        spools = [_read_spool(path) for path in noted.spools if os.path.exists(path)]
+        return self.sort_out(
+            [_read_spool(path) for path in noted.spools if os.path.exists(path)], noted
+        )
+
+    def sort_out(self, spools: Sequence[Spooled], noted: NotedEngine) -> list[KeptReports]:
+        """What is new in these spools of an engine."""
         new = self._recorded.news([spooled.kept for spooled in spools])
         return [self._kept(pairs, spooled, noted)
                 for pairs, spooled in zip(new, spools, strict=True)]
@@ -218,7 +243,7 @@ def _noted_in(runs: Sequence[RunFiles]) -> Iterator[tuple[NotedEngine, RunFiles]
     seen = set()
     for files in runs:
         for noted in noted_engines(files):
-            identity = (noted.pid, noted.start, noted.boot, noted.run)
+            identity = (noted.pid, noted.start, noted.boot, noted.run, noted.host)
             if identity not in seen:
                 seen.add(identity)
                 yield noted, files

@@ -48,10 +48,14 @@ def absent_text(engine: EngineState, at: float, how_to_forget: str) -> str:
     node = engine.node or engine.context
     away_s = at - (engine.absent_since or at)
     if engine.holds_unknown:
-        what = f"an engine of an earlier driver on {node} has not called for {away_s:.0f} s"
+        what = f"an engine of an earlier driver on {node} has not been heard of for" \
+               f" {away_s:.0f} s"
         kept = "nothing is started: it may still run any of the tasks that have no row"
+        if engine.absent_reason:
+            what += f" ({engine.absent_reason})"
     else:
-        what = f"engine {engine.rank} on {node} has been cut off for {away_s:.0f} s"
+        what = f"engine {engine.rank} on {node} has been cut off for {away_s:.0f} s:" \
+               f" {engine.absent_reason}"
         kept = f"{_tasks_text(sorted(engine.held))}: they may still run there;" \
                " the run goes on with the others"
     lines = [what, f"  kept:  {kept}"]
@@ -59,6 +63,19 @@ def absent_text(engine: EngineState, at: float, how_to_forget: str) -> str:
         command = how_to_forget.replace("HOST", node)
         lines.append(f"  do:    wait; or, if you know that nothing runs there any more:  {command}")
     return "\n".join(lines)
+
+
+def left_behind_text(engine: EngineState, reason: str) -> str:
+    """What a person is told when the run ends without an engine that may run tasks."""
+    held = sorted(engine.held)
+    kept = "what it runs is not known" if engine.holds_unknown else (
+        f"{_tasks_text(held)}: they may still run there"
+    )
+    return (
+        f"engine on {engine.node or engine.context} is left alone: {reason}\n"
+        f"  kept:  {kept}\n"
+        "  do:    resume the run, which collects them"
+    )
 
 
 def _tasks_text(ids: list[int]) -> str:

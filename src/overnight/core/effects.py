@@ -185,6 +185,16 @@ class Tell:
         self.text = text
 
 
+class LeaveAlone:
+    """Do not look for this engine any longer, nor wait for it: the run ends without it."""
+
+    __slots__ = ("engine", "may_run_tasks")
+
+    def __init__(self, engine: int, may_run_tasks: bool = False) -> None:
+        self.engine = engine
+        self.may_run_tasks = may_run_tasks  # a later driver has to find it
+
+
 class Finish:
     """The run is over."""
 
@@ -197,5 +207,5 @@ class Finish:
 if TYPE_CHECKING:
     Effect = (
         Read | StartEngines | OpenEngine | Assign | Recall | EndAttempts | SetSlots | CloseEngine
-        | Acknowledge | Record | MakeDurable | WakeAt | Tell | Finish
+        | LeaveAlone | Acknowledge | Record | MakeDurable | WakeAt | Tell | Finish
     )

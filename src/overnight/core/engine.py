@@ -186,12 +186,15 @@ class Engine:
 
     # ---- what the driver says
 
+    def would_obey(self, setup: Setup) -> bool:
+        """Whether a driver with this setup is the latest, or the one it has had, again."""
+        if self.setup is None or setup.generation != self._generation:
+            return setup.generation >= self._generation
+        return bool(setup.driver) and setup.driver == self.setup.driver
+
     def on_set_up(self, event: SetUp, at: float) -> None:
         setup = event.setup
-        if setup.generation < self._generation or (
-            setup.generation == self._generation and self.setup is not None
-            and not self._is_own_driver(setup)
-        ):
+        if not self.would_obey(setup):
             self._effects.append(Refuse(self._generation))
             return
         self.setup = setup
@@ -200,10 +203,6 @@ class Engine:
         self._effects += self.runners.resize(setup.slots)
         if self.is_alone:
             self._take_over()
-
-    def _is_own_driver(self, setup: Setup) -> bool:
-        """Whether these come from the driver it has, or had before its link was cut."""
-        return bool(setup.driver) and self.setup is not None and setup.driver == self.setup.driver
 
     def _take_over(self) -> None:
         self.is_alone = False
@@ -215,7 +214,7 @@ class Engine:
                 self._effects.append(SayKept(sequence, batch.pairs))
             else:
                 self._effects.append(SayCommandsEnded(sequence, batch.rows))
-        self._effects.append(SayTaken([attempt.task.id for attempt in self.in_hand()]))
+        self._effects.append(SayTaken(self.in_hand()))
         if self.phase == CLOSED:
             self._effects.append(SayClosed())
 

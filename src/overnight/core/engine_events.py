@@ -230,13 +230,19 @@ class SayTaken:
     """Tell the driver that it has been taken, after everything that was kept.
 
     Attributes:
-        ids: Tasks in hand now. Less than HELLO said: some have ended or were handed back.
+        attempts: In hand now. Some of those that HELLO named may have ended or were handed
+            back, others may have been given meanwhile by the driver before.
     """
 
-    __slots__ = ("ids",)
+    __slots__ = ("attempts",)
 
-    def __init__(self, ids: Sequence[int]) -> None:
-        self.ids = ids
+    def __init__(self, attempts: Sequence[Attempt]) -> None:
+        self.attempts = attempts
+
+    @property
+    def ids(self) -> list[int]:
+        """Their tasks."""
+        return [attempt.task.id for attempt in self.attempts]
 
 
 class SayClosed:

@@ -38,24 +38,45 @@ class SourceFailed:
 
 
 class EngineStarting:
-    """A context has started the process of an engine; it may join."""
+    """A context has started the process of an engine; it may join.
 
-    __slots__ = ("context", "engine", "is_guest", "task_limit")
+    Attributes:
+        engine: Its id in this driver.
+        context: Label of its context.
+        task_limit: Of its context, 0 for none; None: the run's.
+        is_guest: Somebody else has started it, and may end it.
+        node: Its host as rows have it; empty where it is not known before it has joined.
+        is_dispensable: It may take long to join, and has no task before: nobody waits for
+            that when nothing is left to do.
+        is_survivor: An earlier driver has started it. What it runs is not known before it
+            has joined: it may be any task without a row.
+    """
+
+    __slots__ = (
+        "context", "engine", "is_dispensable", "is_guest", "is_survivor", "node", "task_limit",
+    )
 
     def __init__(
-        self, engine: int, context: str, task_limit: int | None = None, is_guest: bool = False
+        self, engine: int, context: str, task_limit: int | None = None, is_guest: bool = False,
+        *, node: str = "", is_dispensable: bool = False, is_survivor: bool = False,
     ) -> None:
         self.engine = engine
         self.context = context
-        self.task_limit = task_limit  # of its context, 0 for none; None: the run's
-        self.is_guest = is_guest  # somebody else has started it, and may end it
+        self.task_limit = task_limit
+        self.is_guest = is_guest
+        self.node = node
+        self.is_dispensable = is_dispensable
+        self.is_survivor = is_survivor
+
+
+class EnginesStarted:
+    """Whatever ``StartEngines`` could start has been named; it may be nothing."""
+
+    __slots__ = ()
 
 
 class EngineAwaited:
-    """An engine of an earlier driver lives elsewhere, perhaps, and will call this one.
-
-    What it runs is not known before it has joined: it may be any task without a row.
-    """
+    """A survivor lives elsewhere, perhaps, and will call this driver: it is absent so far."""
 
     __slots__ = ("context", "engine", "node")
 
@@ -66,7 +87,10 @@ class EngineAwaited:
 
 
 class EngineCutOff:
-    """The link to an engine has ended, and the engine may live on and come back."""
+    """The link to an engine has ended, and the engine may live on and come back.
+
+    Said again where the reason is known better, or where it was looked for in vain.
+    """
 
     __slots__ = ("engine", "reason")
 
@@ -97,7 +121,10 @@ class EngineReturned:
 
 
 class EngineAbandoned:
-    """An engine that is cut off is not waited for any more, though nothing is proved."""
+    """An engine is not waited for any more, though nothing is proved.
+
+    Its tasks stay its own: they are for a later driver to collect, or to run again.
+    """
 
     __slots__ = ("engine", "reason")
 
@@ -116,14 +143,16 @@ class EngineJoined:
         is_open: Its START commands have run (under an earlier driver).
         is_closing: It was told to leave before this driver came, and takes nothing.
         running: Attempts that go on there.
+        rank: Its DISBATCH_ENGINE_RANK; below zero for the order of arrival.
     """
 
-    __slots__ = ("engine", "is_closing", "is_open", "node", "running", "slots")
+    __slots__ = ("engine", "is_closing", "is_open", "node", "rank", "running", "slots")
 
     def __init__(
         self, engine: int, node: str, slots: int, is_open: bool, running: Sequence[Attempt],
-        is_closing: bool = False,
+        is_closing: bool = False, rank: int = -1,
     ) -> None:
+        self.rank = rank
         self.engine = engine
         self.node = node
         self.slots = slots
@@ -296,7 +325,7 @@ class StopAsked:
 
 if TYPE_CHECKING:
     Event = (
-        ItemsRead | SourceFailed | EngineStarting | EngineAwaited | EngineJoined
+        ItemsRead | SourceFailed | EngineStarting | EnginesStarted | EngineAwaited | EngineJoined
         | EngineOpened | EngineCutOff | EngineReturned | EngineAbandoned
         | DrainAsked | SlotsSet | ContextEndsAt
         | AttemptsEnded | KeptReports | PerEngineEnded | AttemptsRecalled | EngineClosed

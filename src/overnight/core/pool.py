@@ -31,13 +31,16 @@ class EngineState:
     """One engine as the scheduler sees it, from the start of its process to its end."""
 
     __slots__ = (
+        "absent_reason",
         "absent_since",
         "context",
         "gives_back",
         "held",
         "holds_unknown",
         "id",
+        "is_dispensable",
         "is_guest",
+        "is_survivor",
         "node",
         "prefetch",
         "rank",
@@ -64,8 +67,11 @@ class EngineState:
         self.wants_to_leave = False  # somebody asked for that: it takes no further task
         self.gives_back = False  # and what it runs is ended there, to be run elsewhere
         self.absent_since: float | None = None  # its link has ended, and it may come back
+        self.absent_reason = ""
         self.say_absent_at = 0.0
-        self.holds_unknown = False  # what it runs is not known before it has joined
+        self.is_survivor = False  # an earlier driver has started it
+        self.holds_unknown = False  # a survivor, until it has joined: what it runs is not known
+        self.is_dispensable = False  # nobody waits for it before it has joined
 
     @property
     def is_absent(self) -> bool:
@@ -105,6 +111,7 @@ class Pool:
         self._arrived = 0
         self.given: dict[str, int] = {}  # tasks assigned, by context
         self.absent: dict[int, EngineState] = {}  # those that nobody can reach at present
+        self._unknown: set[int] = set()  # those that hold what is not known
         self.limits: dict[str, int] = {}  # of contexts that have one of their own
         self.ends_at: dict[str, float] = {}  # of contexts that are lent, Unix seconds
 
@@ -128,26 +135,37 @@ class Pool:
             self.limits[context] = task_limit
         return state
 
-    def join(self, engine: int, node: str, slots: int, is_open: bool) -> EngineState | None:
-        """It said hello: it has a rank and slots now."""
+    def join(
+        self, engine: int, node: str, slots: int, is_open: bool, rank: int = -1
+    ) -> EngineState | None:
+        """It said hello: it has a rank and slots now, and what it runs is known."""
         state = self._engines.get(engine)
         if state is None or state.state != STARTING:
             return None
-        state.rank = self._arrived
+        state.rank = self._arrived if rank < 0 else rank
         self._arrived += 1
         state.node, state.slots = node, slots
         state.state = OPEN if is_open else JOINED
+        state.holds_unknown = False
+        self._unknown.discard(engine)
+        self.note_back(state)
         return state
 
     def remove(self, engine: int) -> EngineState | None:
         """It has left; what it held is in the state returned."""
         self.absent.pop(engine, None)
+        self._unknown.discard(engine)
         return self._engines.pop(engine, None)
 
     @property
     def slots(self) -> int:
         """Slots of all engines that take tasks."""
         return sum(e.slots for e in self if e.takes_tasks)
+
+    def note_survivor(self, engine: EngineState) -> None:
+        """An earlier driver has started it: what it runs is not known before it has joined."""
+        engine.is_survivor = engine.holds_unknown = True
+        self._unknown.add(engine.id)
 
     def note_absent(self, engine: EngineState, at: float, say_at: float) -> None:
         """It cannot be reached since then; that it is so is first said at the other time."""
@@ -156,13 +174,13 @@ class Pool:
 
     def note_back(self, engine: EngineState) -> None:
         """It can be reached again."""
-        engine.absent_since, engine.holds_unknown = None, False
+        engine.absent_since = None
         self.absent.pop(engine.id, None)
 
     @property
     def holds_unknown(self) -> bool:
         """Whether some engine may run tasks that nobody here knows of."""
-        return any(e.holds_unknown for e in self.absent.values())
+        return bool(self._unknown)
 
     @property
     def live_count(self) -> int:

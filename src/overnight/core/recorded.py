@@ -62,6 +62,10 @@ class Recorded:
         times = self._row_times.get(task_id)
         return times is not None and times[0] - TICK_S <= started_at <= times[1]
 
+    def ends(self) -> dict[int, float]:
+        """When the latest execution of each task that has a row had ended, Unix seconds."""
+        return {task_id: times[1] for task_id, times in self._row_times.items()}
+
     def has_command(self, report: Report) -> bool:
         """Whether this execution of a per-engine command has a row."""
         return key(report.task_id, report.pid, report.started_at) in self._command_keys

@@ -23,7 +23,7 @@ from collections import deque
 
 from overnight.core import pool as p
 from overnight.core import verdict as v
-from overnight.core.absent import FIRST_S, RETURNS_WITHIN_S, say_absent
+from overnight.core.absent import FIRST_S, RETURNS_WITHIN_S, left_behind_text, say_absent
 from overnight.core.dispatch import shares
 from overnight.core.effects import (
     Acknowledge,
@@ -33,6 +33,7 @@ from overnight.core.effects import (
     CommandEnded,
     EndAttempts,
     Finish,
+    LeaveAlone,
     MakeDurable,
     OpenEngine,
     Read,
@@ -61,6 +62,7 @@ from overnight.core.events import (
     EngineLost,
     EngineOpened,
     EngineReturned,
+    EnginesStarted,
     EngineStarting,
     HostMeasured,
     ItemsRead,
@@ -153,6 +155,7 @@ class Scheduler:
         self._asked_for_engines = False
         self._awaits_engines = False  # asked, and the answer is not here yet
         self._losses = 0  # engines lost since the last report of any
+        self._left_behind = 0  # tasks of engines that were abandoned
         self._left_in_order = False  # the last engine that went had been told to
         self._say_waiting_at = 0.0
         self._drains = False  # some engine was asked to take nothing more
@@ -171,6 +174,7 @@ class Scheduler:
             RowsDurable: self.on_rows_durable,
             SourceFailed: self.on_source_failed,
             EngineStarting: self.on_engine_starting,
+            EnginesStarted: self.on_engines_started,
             EngineAwaited: self.on_engine_awaited,
             EngineCutOff: self.on_engine_cut_off,
             EngineReturned: self.on_engine_returned,
@@ -233,19 +237,27 @@ class Scheduler:
         self._awaits_engines = False
         engine = self.pool.add(event.engine, event.context, event.task_limit)
         engine.is_guest = event.is_guest
+        engine.node = event.node
+        engine.is_dispensable = event.is_dispensable
+        if event.is_survivor:
+            self.pool.note_survivor(engine)
+
+    def on_engines_started(self, event: EnginesStarted) -> None:
+        self._awaits_engines = False
 
     def on_engine_awaited(self, event: EngineAwaited) -> None:
         engine = self.pool.add(event.engine, event.context)
         engine.is_guest = True
         engine.node = event.node
-        engine.holds_unknown = True
+        self.pool.note_survivor(engine)
         self._note_absent(engine, f"an engine of an earlier driver on {event.node} is awaited")
 
     def on_engine_joined(self, event: EngineJoined) -> None:
-        engine = self.pool.join(event.engine, event.node, event.slots, event.is_open)
+        engine = self.pool.join(
+            event.engine, event.node, event.slots, event.is_open, event.rank
+        )
         if engine is None:
             return
-        self.pool.note_back(engine)
         if event.is_closing:
             engine.state = p.CLOSING
         for attempt in event.running:
@@ -254,6 +266,8 @@ class Scheduler:
             self._known[attempt.task.id] = attempt.task.command
         self._tell("info", f"engine {engine.rank} on {engine.node} has joined: "
                            f"{engine.slots} slots, {len(engine.held)} tasks running")
+        if self.stop is not None and self.stop.how >= END and engine.held:
+            self._end_by(engine, self.stop)  # it was not here when that was asked
 
     def on_engine_opened(self, event: EngineOpened) -> None:
         engine = self.pool.get(event.engine)
@@ -403,35 +417,48 @@ class Scheduler:
         self._take_back(engine, list(engine.held))
         self._left_in_order = engine.was_told_to_leave or engine.is_guest
         if not self._left_in_order:
-            self._may_start_another()
+            self._may_start_another(engine)
 
     def on_engine_lost(self, event: EngineLost) -> None:
         engine = self.pool.get(event.engine)
         if engine is None:
             return
-        self._tell("error", f"engine on {engine.node or engine.context} was lost: {event.reason}")
         self.pool.remove(engine.id)
+        if engine.was_told_to_leave and engine.is_absent and not engine.held:
+            self._left_in_order = True  # its last word was lost with the link
+            return
+        self._tell(*self._loss_text(engine, event.reason))
         self._left_in_order = False
         self._lose(engine, event.reason)
-        if not engine.is_guest:
-            self._may_start_another()
+        self._may_start_another(engine)
 
-    def _may_start_another(self) -> None:
+    @staticmethod
+    def _loss_text(engine: p.EngineState, reason: str) -> tuple[str, str]:
+        """Level and words: whoever held nothing takes nothing along."""
+        if engine.state == p.STARTING and engine.node and not engine.is_survivor:
+            return "warning", f"{engine.node} is left out: {reason}"
+        if engine.is_absent and not engine.held:
+            return "warning", f"engine on {engine.node} has left with nothing open: {reason}"
+        return "error", f"engine on {engine.node or engine.context} was lost: {reason}"
+
+    def _may_start_another(self, engine: p.EngineState) -> None:
         """An engine is gone that was not told to leave: its context may try once more."""
+        if engine.is_guest:
+            return  # no context can start another
+        if engine.is_survivor:  # this driver's contexts have not tried yet
+            self._asked_for_engines = False
+            return
         self._losses += 1
         if self.policy.gives_out_lost and self._losses < self.policy.crash_limit:
             self._asked_for_engines = False
 
     def on_engine_cut_off(self, event: EngineCutOff) -> None:
         engine = self.pool.get(event.engine)
-        if engine is None or engine.is_absent:
+        if engine is None:
             return
-        if engine.was_told_to_leave and not engine.held:
-            self.pool.remove(engine.id)  # its last word was lost with the link
-            return
-        self._note_absent(
-            engine, f"engine {engine.rank} on {engine.node} is cut off: {event.reason}"
-        )
+        engine.absent_reason = event.reason
+        if not engine.is_absent:
+            self._note_absent(engine, f"engine on {engine.node} is cut off: {event.reason}")
 
     def _note_absent(self, engine: p.EngineState, text: str) -> None:
         self.pool.note_absent(engine, self._at, self._at + FIRST_S)
@@ -462,11 +489,16 @@ class Scheduler:
             self._end_attempts(engine, "its engine was asked to leave")
 
     def on_engine_abandoned(self, event: EngineAbandoned) -> None:
-        engine = self.pool.remove(event.engine)
-        if engine is not None:
-            self._tell("error", f"engine on {engine.node or engine.context} is left behind:"
-                                f" {event.reason}")
-            self._take_back(engine, list(engine.held))
+        engine = self.pool.get(event.engine)
+        if engine is None:
+            return
+        may_run_tasks = bool(engine.held) or engine.holds_unknown
+        self.pool.remove(engine.id)
+        self._left_behind += may_run_tasks
+        if may_run_tasks:
+            self._tell("error", left_behind_text(engine, event.reason))
+            # Nothing may follow that would take these tasks for settled.
+            self._stop(Stop(SOFT, v.STOPPED, f"{engine.node} was left alone with tasks"))
 
     def on_rows_durable(self, event: RowsDurable) -> None:
         self._durable_number = max(self._durable_number, event.number)
@@ -589,9 +621,31 @@ class Scheduler:
             self._advance()
             self._read_ahead()
         self._retire_contexts()
+        self._let_idle_go()
+        self._let_leaving_go()
         self._effects += say_absent(self.pool.absent.values(), self._at, self.policy.how_to_forget)
         if self._is_over():
             self._finish()
+
+    def _let_idle_go(self) -> None:
+        """Nothing more is started: who holds nothing need not wait for one that is away."""
+        if self.stop is not None and self.pool.absent:
+            for engine in self.pool:
+                if not engine.held:
+                    self._close(engine)
+
+    def _let_leaving_go(self) -> None:
+        """One that was told to leave, and holds nothing, may have left: its last word is lost."""
+        for engine in list(self.pool.absent.values()):
+            if not engine.was_told_to_leave or engine.held or engine.holds_unknown:
+                continue
+            gone_at = (engine.absent_since or self._at) + RETURNS_WITHIN_S
+            if self._at < gone_at:
+                self._effects.append(WakeAt(gone_at))
+                continue
+            self.pool.remove(engine.id)
+            self._left_in_order = True
+            self._effects.append(LeaveAlone(engine.id))
 
     def _release_due_retries(self) -> None:
         while self.waiting and self.waiting[0][0] <= self._at:
@@ -711,7 +765,7 @@ class Scheduler:
                     self._open(engine)
                 else:
                     self._close(engine)
-        if not len(self.pool) and not self._asked_for_engines:
+        if not self._asked_for_engines:  # also beside survivors, and for one that was lost
             self._asked_for_engines = True
             if not self.policy.starts_bare:
                 self._awaits_engines = True
@@ -795,7 +849,9 @@ class Scheduler:
 
     def _is_over(self) -> bool:
         """Whether nothing can happen any more except that engines leave."""
-        if self.pool.live_count or any(e.state == p.OPENING for e in self.pool):
+        if self.pool.live_count or any(
+            e.state == p.OPENING and not e.is_absent for e in self.pool
+        ):
             return False
         if self.stop is not None:
             return True
@@ -835,6 +891,7 @@ class Scheduler:
         self._effects.append(WakeAt(self._say_waiting_at))
 
     def _finish(self) -> None:
+        self._let_dispensable_go()
         for engine in self.pool:
             if engine.state != p.STARTING:
                 self._close(engine)
@@ -853,10 +910,17 @@ class Scheduler:
         self.is_finished = True
         self._effects.append(Finish(self._verdict(self.stop.ending if self.stop else v.COMPLETE)))
 
-    def _let_absent_go(self) -> None:
-        """Engines that are away and hold nothing are waited for a moment, and not for ever.
+    def _let_dispensable_go(self) -> None:
+        for engine in list(self.pool):
+            if engine.state == p.STARTING and engine.is_dispensable:
+                self.pool.remove(engine.id)
+                self._tell("info", f"{engine.node} is not waited for: nothing is left to do")
+                self._effects.append(LeaveAlone(engine.id))
 
-        They learn that the run is over by themselves.
+    def _let_absent_go(self) -> None:
+        """Engines that are away are waited for a moment, and not for ever.
+
+        They hold nothing, or this driver never knew what: a later one has to find them then.
         """
         absent = list(self.pool.absent.values())
         if not absent:
@@ -867,12 +931,15 @@ class Scheduler:
             self._effects.append(WakeAt(self._lets_absent_go_at))
             return
         for engine in absent:
+            self._left_behind += engine.holds_unknown
             self.pool.remove(engine.id)
             self._tell("warning", f"engine on {engine.node} is still cut off: the run ends"
                                   " without it")
+            self._effects.append(LeaveAlone(engine.id, engine.holds_unknown))
 
     def _verdict(self, ending: str) -> v.Verdict:
-        left = bool(self.ready or self.waiting or self.counts.cut) or not self._source_ended
+        left = bool(self.ready or self.waiting or self.counts.cut or self._left_behind)
+        left = left or not self._source_ended
         left = left or any(type(item) is Task for item in self.backlog)
         stop = self.stop
         return v.Verdict(

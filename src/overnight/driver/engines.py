@@ -12,9 +12,10 @@ from overnight.core.events import (
     KeptReports,
     PerEngineEnded,
 )
-from overnight.errors import LinkBroken
+from overnight.errors import LinkBroken, NoResources
 from overnight.formats import link as frames
 from overnight.formats import rows
+from overnight.formats.spool import parse_spool
 from overnight.model import messages as m
 from overnight.model.task import PerEngine
 from overnight.net.link import Link
@@ -31,12 +32,16 @@ if TYPE_CHECKING:
     from overnight.ports import EngineHandle
 
 
+NOISE_SHOWN = 200
+
+
 class NoLink:
     """In place of the link to an engine that is away: takes nothing, gives nothing."""
 
     read_fd = write_fd = -1
     closed = True
     wants_write = False
+    noise = b""
 
     def receive(self) -> list[tuple[int, bytes]]:
         """Nothing."""
@@ -52,6 +57,21 @@ class NoLink:
         """Nothing is open."""
 
 
+class Proof:
+    """What was found where an engine was looked for.
+
+    Attributes:
+        is_ended: Nothing of it runs any more.
+        reason: In words.
+    """
+
+    __slots__ = ("is_ended", "reason")
+
+    def __init__(self, is_ended: bool, reason: str) -> None:
+        self.is_ended = is_ended
+        self.reason = reason
+
+
 class EngineEnd:
     """One engine, seen from the driver.
 
@@ -64,6 +84,9 @@ class EngineEnd:
         hello: What it said of itself, once it has.
         has_joined: The scheduler knows of it, and of all that it kept.
         calls_again: It has joined by itself: when its link has ended, it may come back.
+        trouble: Why it cannot be used, in its own or our words; empty while it can.
+        is_refused: It has another driver, and obeys that.
+        proof: What was found instead of it, the last time it was looked for.
     """
 
     def __init__(
@@ -76,6 +99,9 @@ class EngineEnd:
         self.link: Link | NoLink = link or Link(
             handle.read_fd, handle.write_fd, awaits_magic=True
         )
+        self.trouble = ""
+        self.is_refused = False
+        self.proof: Proof | None = None
         self.started_mono = started_mono
         self.has_closed = False
         self.hello: dict[str, Any] | None = None
@@ -84,7 +110,7 @@ class EngineEnd:
         self.has_joined = False
         self.released: set[int] = set()  # tasks that were allowed to leave processes
         self._taken: frozenset[int] | None = None  # what it had in hand when it was taken
-        self._running: list[Attempt] = []
+        self._running: dict[int, Attempt] = {}  # by task
         self._kept: list[KeptReports] = []  # what must be known before it may be given anything
         self._commands: dict[tuple[bool, int], PerEngine] = {}  # that this driver gave
         self._told: set[tuple[bool, int]] = set()  # of those, what has been reported
@@ -101,6 +127,8 @@ class EngineEnd:
             m.TAKEN: self._on_taken,
             m.CLOSED: self._on_closed,
             m.PONG: lambda _: [],
+            m.CANNOT: self._on_cannot,
+            m.PROOF: self._on_proof,
         }
 
     def receive(self) -> list[Event]:
@@ -114,10 +142,55 @@ class EngineEnd:
     def reconnect(self, link: Link) -> None:
         """It is back, over another link, and begins with HELLO once more."""
         self.link = link
+        self.trouble, self.proof = "", None
         self.hello = None
         self._taken = None
-        self._running, self._kept = [], []
+        self._running, self._kept = {}, []
         self._is_returning = self.has_joined
+
+    # -- where its link is dialled from here ------------------------------------------------
+
+    @property
+    def may_live_on(self) -> bool:
+        """Whether it may run tasks though its link has ended."""
+        return self.has_joined or self.handle.is_survivor
+
+    @property
+    def is_in_reach(self) -> bool:
+        """Whether it is ours, and has said all that it kept while it had no link."""
+        return self.has_joined and not self._is_returning
+
+    def begin(self, now: float) -> None:
+        """Have it started.
+
+        Raises:
+            NoResources: That could not be done.
+        """
+        self.started_mono = now
+        self.handle.begin()
+        self._send_opening()
+
+    def redial(self, now: float) -> None:
+        """Look for it over a new link.
+
+        Raises:
+            NoResources: That could not be tried.
+        """
+        self.started_mono = now
+        self.handle.redial(self.released)
+        self.reconnect(Link(self.handle.read_fd, self.handle.write_fd, awaits_magic=True))
+        self._send_opening()
+
+    def _send_opening(self) -> None:
+        assert isinstance(self.link, Link)
+        for data in self.handle.opening:
+            self.link.send_ahead(data)
+
+    def why_ended(self) -> str:
+        """Why its link has ended, as well as anybody knows."""
+        return self.trouble or self.handle.words()
+
+    # -- what it says -----------------------------------------------------------------------
 
     def take(self, said: Sequence[tuple[int, bytes]]) -> list[Event]:
         """These frames of it, as events.
@@ -134,12 +207,45 @@ class EngineEnd:
         return events
 
     def _on_hello(self, payload: bytes) -> list[Event]:
-        self.hello = frames.decode_control(payload)
+        hello = self.hello = frames.decode_control(payload)
+        if noise := self.link.noise:
+            self._tell("info", f"{self.handle.node} printed {len(noise)} bytes before its engine"
+                               f" began: {noise[:NOISE_SHOWN]!r}")
+        if hello["generation"] > self.handle.setup.generation:
+            self.is_refused, self.link.closed = True, True
+            self.trouble = "it has a later driver"
+            return []
+        try:
+            for text in self.handle.meet(hello):
+                self._tell("warning", text)
+        except NoResources as error:
+            self.trouble, self.link.closed = error.what, True
+            return []
         self.link.send(m.SETUP, frames.encode_control(frames.setup_to_mapping(self.handle.setup)))
         return self._joined_when_whole()
 
+    def _on_cannot(self, payload: bytes) -> list[Event]:
+        self.trouble = str(frames.decode_control(payload)["reason"])
+        self.link.closed = True
+        return []
+
+    def _on_proof(self, payload: bytes) -> list[Event]:
+        """It was looked for, and is gone; what it wrote down comes with the proof."""
+        found = frames.decode_control(payload)
+        self.proof = Proof(bool(found["is_ended"]), str(found["reason"]))
+        self.trouble, self.link.closed = self.proof.reason, True
+        spools = [parse_spool(data) for data in found["spools"]]
+        new = self._recorded.news([each.kept for each in spools])
+        events: list[Event] = []
+        for spooled, pairs in zip(spools, new, strict=True):
+            if self.has_joined:  # only what the scheduler still awaits is news to it
+                events.append(AttemptsEnded(self.id, 0, [report for _, report in spooled.kept]))
+                pairs = []
+            events.append(self._kept_reports(0, pairs, self._untold(spooled.commands)))
+        return events
+
     def _on_running(self, payload: bytes) -> list[Event]:
-        self._running += rows.decode_attempts(payload)
+        self._running |= {each.task.id: each for each in rows.decode_attempts(payload)}
         return []
 
     def _joined_when_whole(self) -> list[Event]:
@@ -164,12 +270,12 @@ class EngineEnd:
             kept, self._recorded.news([each.pairs for each in kept]), strict=True
         ):
             reports.pairs = new
-        running = self._running
+        running = list(self._running.values())
         if self._taken is not None:
             running = [attempt for attempt in running if attempt.task.id in self._taken]
         return [*kept, EngineJoined(
             self.id, self.handle.node, self.handle.setup.slots, bool(hello["started"]),
-            running, bool(hello["closing"]),
+            running, bool(hello["closing"]), self.handle.setup.rank,
         )]
 
     def _returned_when_whole(self, hello: dict[str, Any]) -> list[Event]:
@@ -204,7 +310,7 @@ class EngineEnd:
 
     def _on_kept(self, payload: bytes) -> list[Event]:
         seq, pairs = rows.decode_kept(payload)
-        if self.has_joined and self.calls_again:
+        if self.has_joined:
             # It says again what this driver may have had before the cut: only what is still
             # awaited is news, and the scheduler knows what that is.
             return [AttemptsEnded(self.id, seq, [self._noted(report) for _, report in pairs])]
@@ -220,13 +326,20 @@ class EngineEnd:
 
     def _on_per_engine_ended(self, payload: bytes) -> list[Event]:
         seq, reports = rows.decode_per_engine_reports(payload)
+        pairs = self._untold(reports)
+        if self.has_joined:
+            return [PerEngineEnded(self.id, seq, pairs)]
+        return self._after_kept(self._kept_reports(seq, (), pairs))
+
+    def _untold(
+        self, reports: Sequence[tuple[bool, Report]]
+    ) -> list[tuple[PerEngine, Report]]:
+        """Those of per-engine commands that have no row and were not told by this engine."""
         pairs = [(self._command(at_start, report.task_id), report)
                  for at_start, report in reports if not self._recorded.has_command(report)
                  and (at_start, report.task_id) not in self._told]
         self._told.update((at_start, report.task_id) for at_start, report in reports)
-        if self.has_joined:
-            return [PerEngineEnded(self.id, seq, pairs)]
-        return self._after_kept(self._kept_reports(seq, (), pairs))
+        return pairs
 
     def _command(self, at_start: bool, number: int) -> PerEngine:
         given = self._commands.get((at_start, number))
@@ -234,6 +347,9 @@ class EngineEnd:
 
     def _on_notice(self, payload: bytes) -> list[Event]:
         notice = frames.decode_control(payload)
+        if notice.get("is_refused"):
+            self.is_refused, self.link.closed = True, True
+            self.trouble = "it has a later driver"
         self._tell(str(notice["level"]).lower(), f"engine on {self.handle.node}: {notice['text']}")
         return []
 

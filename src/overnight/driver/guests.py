@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from overnight.core.events import Event
     from overnight.driver.engines import EngineEnd
     from overnight.net.link import Link
-    from overnight.ports import JoinedHandle, Joins
+    from overnight.ports import EngineHandle, JoinedHandle, Joins
 
     class Host(Protocol):
         """What this needs of the driver's loop."""
@@ -95,7 +95,7 @@ class Guests:
         self._is_proving: set[int] = set()
         self._look_at = 0.0
         self._gives_up = ""  # why nobody is waited for any more
-        self._has_abandoned = False
+        self._abandoned: list[EngineHandle] = []
         self.spools_read: list[str] = []
         for handle in awaited:
             engine = host.make_engine(handle, NoLink())
@@ -240,11 +240,11 @@ class Guests:
         return len(engines)
 
     @property
-    def left_behind(self) -> bool:
-        """Whether some engine may live on with tasks that have no row."""
+    def left_behind(self) -> list[EngineHandle]:
+        """Engines that may live on with tasks that have no row."""
         # One that an earlier driver took in and that has not called: nobody knows what it runs.
-        unheard = any(not engine.has_joined for engine in self._absent.values())
-        return self._has_abandoned or unheard
+        unheard = [each.handle for each in self._absent.values() if not each.has_joined]
+        return [*self._abandoned, *unheard]
 
     def absent_nodes(self) -> list[str]:
         """Hosts of engines that are cut off."""
@@ -255,9 +255,15 @@ class Guests:
         self._gives_up = reason
         for engine in self._absent.values():
             self._gone.add(engine.id)
-            self._has_abandoned = True
+            self._abandoned.append(engine.handle)
             self._host.happened(EngineAbandoned(engine.id, reason))
         self._absent.clear()
+
+    def leave_alone(self, id: int, may_run_tasks: bool) -> None:
+        """The run ends without this one; it learns that by itself."""
+        engine = self._absent.pop(id, None)
+        if engine is not None and may_run_tasks:
+            self._abandoned.append(engine.handle)
 
     def _declare_gone(self, engine: EngineEnd, reason: str) -> None:
         """Its process has ended: collect what it kept, end what it left, then say so."""

@@ -16,6 +16,7 @@ from overnight.core.events import (
     END,
     KILL,
     EngineLost,
+    EnginesStarted,
     EngineStarting,
     HostMeasured,
     ItemsRead,
@@ -25,6 +26,7 @@ from overnight.core.events import (
     StopAsked,
 )
 from overnight.driver.engines import EngineEnd
+from overnight.driver.reach import Reach
 from overnight.driver.record import Flushed
 from overnight.errors import (
     LinkBroken,
@@ -58,6 +60,9 @@ if TYPE_CHECKING:
     )
 
 HELLO_WITHIN_S = 60.0
+FAR_HELLO_WITHIN_S = 120.0
+"""Login files may wait for a lock, or for a dead file server, and get by in the end."""
+
 LEAVE_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.001
 MEASURE_EVERY_S = 1.0
@@ -124,6 +129,9 @@ class Driver:
         self._engines: dict[int, EngineEnd] = {}
         self._fds: dict[int, EngineEnd] = {}  # by descriptor awaited
         self._leaving: list[EngineEnd] = []  # their link has ended in order
+        self._reach = Reach(self)
+        self._unproved: set[EngineEnd] = set()  # their link has ended, and a thread looks
+        self._left_out: set[str] = set()  # nodes on which contexts start no other engine
         self._engine_count = 0
         # Engines that are taken over keep their ranks; new ones get others.
         known = (*self._survivors.engines, *awaited)
@@ -173,7 +181,7 @@ class Driver:
     def _take_over(self) -> None:
         """Begin with what outlived an earlier driver: engines, and spools of engines."""
         for handle in self._survivors.engines:
-            self._add_engine(handle, "attached")
+            self._add_engine(handle, "attached")  # also a far one: it was dialled to be found
         self._events.extend(self._survivors.reports)
         if self._awaited:
             self._guests_of(self._awaited)
@@ -186,6 +194,7 @@ class Driver:
         self._perform(self.scheduler.step(now, self._take_events(now)), now)
         for event in self._record.turn(now):
             self._note_record(event, now)
+        self._reach.look_after(now)
         for engine in list(self._engines.values()):
             if engine.link.wants_write:
                 engine.link.flush()
@@ -245,7 +254,8 @@ class Driver:
 
     def _timeout(self, now: float) -> float | None:
         moments = [
-            self._wake_at, self._record.next_turn_at(), self._force_at, self._read_again_at
+            self._wake_at, self._record.next_turn_at(), self._force_at, self._read_again_at,
+            self._reach.wake_at(),
         ]
         moments += [observer.turn(now) for observer in self._observers]
         if self._measures_host:
@@ -305,6 +315,8 @@ class Driver:
             self._start_engines()
         elif isinstance(effect, fx.Tell):
             self.tell(effect.level, effect.text)
+        elif isinstance(effect, fx.LeaveAlone):
+            self._leave_out_of_it(effect)
         elif isinstance(effect, fx.Finish):
             self._verdict = effect.verdict
         else:
@@ -312,8 +324,8 @@ class Driver:
 
     def _perform_on_engine(self, effect: fx.Effect) -> None:
         engine = self._engines.get(effect.engine)  # type: ignore[union-attr]  # the rest have one
-        if engine is None:
-            return
+        if engine is None or engine.hello is None:
+            return  # it is looked for: an ACK is due again when it has said what it kept
         if isinstance(effect, fx.Acknowledge):
             engine.acknowledge(effect.seq)
         elif isinstance(effect, fx.OpenEngine):
@@ -325,6 +337,7 @@ class Driver:
         elif isinstance(effect, fx.SetSlots):
             engine.set_slots(effect.slots)
         elif isinstance(effect, fx.CloseEngine):
+            self.leave_out(engine.handle.node)  # it was told to leave: for good
             engine.close(effect.runs_stop)
 
     # -- the source -----------------------------------------------------------------
@@ -394,6 +407,7 @@ class Driver:
                 continue
             for handle in handles:
                 self._add_engine(handle, context.label)
+        self._events.append(EnginesStarted())
 
     def next_rank(self) -> int:
         """A number that no engine of the run has: DISBATCH_ENGINE_RANK."""
@@ -401,14 +415,32 @@ class Driver:
         return self._rank
 
     def _busy_nodes(self) -> set[str]:
-        return {engine.handle.node for engine in self._engines.values()}
+        known = (*self._engines.values(), *self._unproved)
+        busy = {engine.handle.node for engine in known if not engine.has_closed}
+        return busy | self._reach.busy_nodes() | self._left_out
+
+    def leave_out(self, node: str) -> None:
+        """Have the contexts of the run start no other engine there."""
+        self._left_out.add(node)
 
     def _add_engine(
         self, handle: EngineHandle, label: str, task_limit: int | None = None
     ) -> None:
         engine = self.make_engine(handle, None)
-        self.attach(engine)
-        self._events.append(EngineStarting(engine.id, label, task_limit))
+        is_dialled_later = handle.is_far and not handle.is_survivor
+        if is_dialled_later:
+            self._reach.add(engine)
+        else:
+            self.attach(engine)
+        self._events.append(EngineStarting(
+            engine.id, label, task_limit, node=handle.node if handle.is_far else "",
+            is_dispensable=is_dialled_later, is_survivor=handle.is_survivor,
+        ))
+
+    @property
+    def dialling_count(self) -> int:
+        """Engines elsewhere that are being dialled."""
+        return sum(each.hello is None and each.handle.is_far for each in self._engines.values())
 
     def make_engine(self, handle: EngineHandle, link: Link | NoLink | None) -> EngineEnd:
         """The driver's end of an engine, with the next number."""
@@ -439,9 +471,30 @@ class Driver:
         self._guests_of(()).arrived(link, peer)
 
     @property
-    def leaves_behind(self) -> bool:
-        """Whether some engine may live on that has tasks without a row."""
-        return self.guests is not None and self.guests.left_behind
+    def left_behind(self) -> list[EngineHandle]:
+        """Engines that may live on with tasks that have no row."""
+        guests = self.guests.left_behind if self.guests is not None else ()
+        return [*self._reach.left_behind, *guests]
+
+    def believe_gone(self, node: str) -> int:
+        """The user says that nothing runs on this host any more; how many engines that were."""
+        count = self._reach.forget(node)
+        return count + (self.guests.forget(node) if self.guests is not None else 0)
+
+    def absent_nodes(self) -> list[str]:
+        """Hosts of engines that are cut off."""
+        guests = self.guests.absent_nodes() if self.guests is not None else ()
+        return [*self._reach.absent_nodes(), *guests]
+
+    def _leave_out_of_it(self, effect: fx.LeaveAlone) -> None:
+        """The run ends without this engine, which is not here."""
+        engine = self._engines.get(effect.engine)
+        if engine is not None:
+            self.detach(engine)
+            engine.handle.end()
+        self._reach.leave_alone(effect.engine, effect.may_run_tasks)
+        if self.guests is not None:
+            self.guests.leave_alone(effect.engine, effect.may_run_tasks)
 
     @property
     def spools_read(self) -> Sequence[str]:
@@ -490,9 +543,12 @@ class Driver:
                 self._events.extend(engine.receive())
             except LinkBroken as error:
                 self.tell("error", str(error))
+                engine.trouble = error.what
                 engine.link.closed = True
         if engine.link.closed:
-            self._lose(engine, "its process ended")
+            self._lose(engine, engine.why_ended())
+        elif engine.is_in_reach and engine.handle.is_far:
+            self._reach.found(engine)
 
     def _look_after_engines(self) -> None:
         """End engines that do not say hello, or do not leave though they were told to."""
@@ -502,13 +558,17 @@ class Driver:
             for engine in list(self._engines.values()):
                 if not engine.has_closed:
                     self.tell("warning", f"the engine on {engine.handle.node} does not leave:"
-                                         " it is ended")
+                                         f" it is {'left' if engine.handle.is_far else 'ended'}")
                     self._lose(engine, "it did not leave in time")
+            self._reach.abandon("it did not leave in time")
             if self.guests is not None:
                 self.guests.abandon("it did not leave in time")
         for engine in list(self._engines.values()):
-            if engine.hello is None and now - engine.started_mono > HELLO_WITHIN_S:
-                self._lose(engine, f"it said nothing for {HELLO_WITHIN_S:.0f} s")
+            within_s = FAR_HELLO_WITHIN_S if engine.handle.is_far else HELLO_WITHIN_S
+            if engine.handle.is_far and engine.may_live_on:  # what it left may be ended first
+                within_s += 2 * engine.handle.setup.kill_after_s
+            if engine.hello is None and now - engine.started_mono > within_s:
+                self._lose(engine, f"it said nothing for {within_s:.0f} s")
         if self.guests is not None:
             self.guests.look_after()
 
@@ -525,6 +585,10 @@ class Driver:
         if engine.calls_again and self.guests is not None:
             self.guests.cut_off(engine, reason)
             return
+        if engine.handle.is_far:
+            self._reach.cut_off(engine, reason, self._clock.now())
+            return
+        self._unproved.add(engine)
         import _thread  # what must be ended may take its grace time: not in the loop
 
         _thread.start_new_thread(self._prove, (engine, reason))
@@ -539,6 +603,7 @@ class Driver:
             if engine.has_joined:
                 engine.handle.end()
             elif not self._collect_unjoined(engine):
+                self._unproved.discard(engine)
                 self.post(EngineLost(engine.id, "it lives on with another driver"))
                 return
         except Exception as error:  # noqa: BLE001  # as in prove
@@ -557,6 +622,7 @@ class Driver:
                 self._wait_before_saying_again()
         except Exception as error:  # noqa: BLE001  # the run must not wait for ever, whatever it was
             self._fail_to_prove(engine, error)
+        self._unproved.discard(engine)
         self.post(EngineLost(engine.id, reason))
 
     def _fail_to_prove(self, engine: EngineEnd, error: Exception) -> None:
@@ -632,6 +698,7 @@ class Driver:
             self.guests.close()
         if self.control is not None:
             self.control.close()
+        self._reach.close()
         for engine in self._engines.values():
             engine.link.close()
         self._poller.close()

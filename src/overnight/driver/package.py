@@ -37,6 +37,7 @@ FAR_HALF = (
     "overnight.formats.knock",
     "overnight.formats.link",
     "overnight.formats.rows",
+    "overnight.formats.spool",
     "overnight.core",
     "overnight.core.engine",
     "overnight.core.engine_events",
@@ -54,6 +55,8 @@ FAR_HALF = (
     "overnight.guard.adopt",
     "overnight.guard.group_kin",
     "overnight.guard.kin",
+    "overnight.guard.leftovers",
+    "overnight.guard.private",
     "overnight.guard.processes",
     "overnight.guard.sweep",
     "overnight.engine",
@@ -62,11 +65,13 @@ FAR_HALF = (
     "overnight.engine.driver_end",
     "overnight.engine.exits",
     "overnight.engine.join",
+    "overnight.engine.far",
     "overnight.engine.lane",
     "overnight.engine.main",
     "overnight.engine.oom",
     "overnight.engine.polled",
     "overnight.engine.polled_tls",
+    "overnight.engine.relay",
     "overnight.engine.runner",
     "overnight.engine.runner_ends",
     "overnight.engine.running",
@@ -109,7 +114,11 @@ def _contents() -> bytes:
         stem = name.replace(".", "/") + ("/__init__" if is_package else "")
         sources.append((f"{stem}.py", loader.get_data(loader.get_filename(name))))
         codes[name] = is_package, loader.get_code(name)
-    codes[PRELOAD] = False, _find(PRELOAD, places)[0].get_code(PRELOAD)
+    loader, _ = _find(PRELOAD, places)
+    codes[PRELOAD] = False, loader.get_code(PRELOAD)
+    # Far away another Python may have to make all code itself.
+    stem = PRELOAD.replace(".", "/")
+    sources.append((f"{stem}.py", loader.get_data(loader.get_filename(PRELOAD))))
     # importlib.util has it too, and costs a run's start 5 ms
     magic_number: bytes = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER
     return stored_zip(sources, prefix(magic_number, marshal.dumps(codes)))

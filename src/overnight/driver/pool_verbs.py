@@ -77,10 +77,9 @@ class PoolVerbs:
     def forget(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Believe the user that nothing of the engines on this host runs any more."""
         host = str(question["host"])
-        guests = self._driver.guests
-        count = guests.forget(host) if guests is not None else 0
+        count = self._driver.believe_gone(host)
         if not count:
-            away = sorted(set(guests.absent_nodes())) if guests is not None else []
+            away = sorted(set(self._driver.absent_nodes()))
             known = f"those that are: {', '.join(away)}" if away else "no engine is"
             raise UsageError(f"no engine on {host} is cut off; {known}",
                              do="end one that is here with: overnight pool stop")

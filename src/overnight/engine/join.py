@@ -177,7 +177,7 @@ def _mind(child: int) -> int:
 def _join(request: Request, inherited: list[bytes]) -> int:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    let_go_of_descriptors(keep=-1)
+    let_go_of_descriptors(())
     paths = places_of(request.path)
     join_file = _wait_for_join_file(request.path, paths)
     _check_host(join_file)

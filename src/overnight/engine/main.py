@@ -1,4 +1,4 @@
-"""How an engine's process begins: ``engine --fd N``, with the driver at descriptor N.
+"""How an engine's process begins here: ``engine --fd N``, with the driver at descriptor N.
 
 Or ``join FILE``: one that calls its driver itself (``engine/join``).
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     fd = int(arguments[2])
     inherited = inherited_environment()
-    let_go_of_descriptors(keep=fd)
+    let_go_of_descriptors((fd,))
     start_session()
     signal_fd = own_signals()
     lacks = frozenset(each for each in LACKS if f"OVERNIGHT_TEST_NO_{each}" in os.environ)
@@ -75,20 +75,20 @@ def inherited_environment() -> list[bytes]:
     return [entry for entry in text.split(b"\0") if b"=" in entry]
 
 
-def let_go_of_descriptors(keep: int) -> None:
+def let_go_of_descriptors(kept: Sequence[int]) -> None:
     """Close what was left open by whoever started us; tasks would inherit it."""
     try:
         held = [int(name) for name in os.listdir("/proc/self/fd")]
     except OSError:
         held = list(range(256))
     for fd in held:
-        if fd > 2 and fd != keep:
+        if fd > 2 and fd not in kept:
             try:  # noqa: SIM105  # contextlib costs a start 2 ms
                 os.close(fd)
             except OSError:
                 pass  # it was the listing's own
-    if keep >= 0:
-        os.set_inheritable(keep, False)
+    for fd in kept:
+        os.set_inheritable(fd, False)
     for fd in range(3):
         try:
             os.fstat(fd)

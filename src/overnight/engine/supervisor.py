@@ -22,7 +22,7 @@ from overnight.model import messages as m
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from overnight.engine.ticket import Ticket
@@ -36,6 +36,8 @@ RETRY_S = 5.0
 DESCRIPTORS_A_SLOT = 3
 SPARE_DESCRIPTORS = 48
 
+_NOTHING: Mapping[str, object] = {}
+
 
 class Supervisor:
     """One engine, from its greeting to its end."""
@@ -43,6 +45,7 @@ class Supervisor:
     def __init__(
         self, read_fd: int, write_fd: int, signal_fd: int, inherited: list[bytes],
         version: str, lacks: frozenset[str], ticket: Ticket | None = None,
+        told: Mapping[str, object] = _NOTHING, is_far: bool = False,
     ) -> None:
         """Greet the driver and make ready.
 
@@ -54,6 +57,8 @@ class Supervisor:
             version: Of the package.
             lacks: What to do without although the kernel may have it.
             ticket: With which it joins by itself.
+            told: What else HELLO says.
+            is_far: The link may be cut without a sign of it here: the door is always open.
         """
         self._poll = epoll()
         self._signal_fd = signal_fd
@@ -62,10 +67,13 @@ class Supervisor:
         self._engine = Engine(
             len(os.sched_getaffinity(0)), _most_slots_each(), redials=ticket is not None
         )
-        self._driver = DriverEnd(self._poll, self._engine, version, read_fd, write_fd, ticket)
+        self._driver = DriverEnd(
+            self._poll, self._engine, version, read_fd, write_fd, ticket, told
+        )
         self._runners = RunnerEnds(self._poll, inherited, lacks, self._driver.say)
         self._events: list[e.Event] = []
         self._spool = Spool(self._driver.notice)
+        self._is_far = is_far
         self._wants_door = False
         self._retry_at = NEVER
         self._has_left = False
@@ -141,6 +149,8 @@ class Supervisor:
         self._driver.say(m.RECALLED, f.encode_ids(effect.ids))
 
     def _say_taken(self, effect: e.SayTaken) -> None:
+        if effect.attempts:
+            self._driver.say(m.RUNNING, f.encode_attempts(effect.attempts))
         self._driver.say(m.TAKEN, f.encode_ids(effect.ids))
 
     def _say_closed(self, effect: e.SayClosed) -> None:
@@ -163,6 +173,9 @@ class Supervisor:
         self._runners.tell_all(m.SETUP, self._driver.setup_payload)
         if self._engine.setup is not None:
             self._spool.paths = self._engine.setup.spools
+        if self._is_far:
+            self._wants_door = True
+            self._open_door()
 
     def _give_slots(self, effect: e.GiveSlots) -> None:
         self._runners.tell(effect.runner, m.SLOTS, f.encode_control({"slots": effect.slots}))
@@ -220,8 +233,9 @@ class Supervisor:
                 self._retry_at = time.monotonic() + RETRY_S
 
     def _stop_listening(self, effect: e.StopListening) -> None:
-        self._wants_door = False
-        self._driver.stop_listening()
+        if not self._is_far:
+            self._wants_door = False
+            self._driver.stop_listening()
 
     def _leave(self, effect: e.Leave) -> None:
         self._has_left = True

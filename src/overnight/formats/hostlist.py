@@ -55,7 +55,8 @@ def read_ssh_nodes(arguments: Iterable[str], this_host: str) -> dict[str, int]:
 
     Items ``HOST:COUNT`` are parted by commas; blanks around them and empty items are
     passed over. The count stands behind the last colon. A host named again adds to its
-    cores; ``localhost`` is this machine.
+    cores; ``localhost`` is this machine. A compact list (``node[01-12,20]:4``) gives the
+    count to each of its hosts.
 
     Any whole number is taken: this is what the arguments say, not whether it can be used.
 
@@ -64,9 +65,10 @@ def read_ssh_nodes(arguments: Iterable[str], this_host: str) -> dict[str, int]:
     """
     cores_by_host: dict[str, int] = {}
     for item in _ssh_items(arguments):
-        host, cores = _read_ssh_node(item)
-        host = this_host if host == "localhost" else host
-        cores_by_host[host] = cores_by_host.get(host, 0) + cores
+        named, cores = _read_ssh_node(item)
+        for one in _expand_item(named, item):
+            host = this_host if one == "localhost" else one
+            cores_by_host[host] = cores_by_host.get(host, 0) + cores
     return cores_by_host
 
 
@@ -148,7 +150,22 @@ def _malformed(text: str, reason: str) -> ValueError:
 
 def _ssh_items(arguments: Iterable[str]) -> Iterator[str]:
     for argument in arguments:
-        yield from filter(None, map(str.strip, argument.split(",")))
+        begin = depth = 0
+        for at, char in enumerate(argument):
+            depth += {"[": 1, "]": -1}.get(char, 0)
+            if char == "," and depth <= 0:
+                yield from filter(None, (argument[begin:at].strip(),))
+                begin = at + 1
+        yield from filter(None, (argument[begin:].strip(),))
+
+
+def _expand_item(named: str, item: str) -> list[str]:
+    if "[" not in named and "]" not in named:
+        return [named]
+    try:
+        return expand_nodelist(named)
+    except ValueError as error:
+        raise _bad_item(item, str(error)) from error
 
 
 def _read_ssh_node(item: str) -> tuple[str, int]:

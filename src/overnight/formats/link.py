@@ -104,6 +104,11 @@ class FrameReader:
             del rest[:start]
         return frames
 
+    def missing(self) -> int:
+        """Bytes that the frame at hand still wants; its header is here."""
+        size, _, _ = _HEADER.unpack_from(self._rest)
+        return int(HEADER_SIZE + size - len(self._rest))
+
     def _check(self, size: int, version: int) -> None:
         if version != LINK_VERSION:
             raise LinkBroken(

@@ -36,8 +36,11 @@ HELLO      mapping, after the 16 magic bytes: ``link`` (version), ``version`` (o
            (its own, for its life), ``label`` (of its context, or empty), ``node`` (its
            host as rows have it), ``place`` (where its process number means something),
            ``slots``, ``cores_per_task``, ``slot_variables``, ``task_limit`` (of its
-           context, 0 for none), ``launch`` (whoever started it knows it by this)
-RUNNING    rows of attempts that run here, after HELLO of an engine that lived on
+           context, 0 for none), ``launch`` (whoever started it knows it by this). One that
+           an ENTER has started adds ``values`` (environment variables by name), ``place``
+           and ``private`` (where its door and spool may lie)
+RUNNING    rows of attempts that run here, after HELLO of an engine that lived on; once
+           more before TAKEN, where a driver before may have given others meanwhile
 OPENED     its START commands are over: it takes tasks
 ENDED      a sequence number and rows of reports
 KEPT       like ENDED, each report with its attempt: what happened while no driver
@@ -49,6 +52,16 @@ CLOSED     the engine is done; it leaves once everything is acknowledged
 TAKEN      ids of tasks in hand; of an engine that lived on: it has this driver now, and
            has said all that it kept. Until then it is alone, and may leave
 PONG       the number of a PING
+CANNOT     mapping ``reason``: instead of HELLO, nothing can be run here
+PROOF      mapping, instead of HELLO of an engine that is looked for: ``is_ended``
+           (nothing of it runs), ``left`` (numbers of processes that cannot be ended),
+           ``spools`` (contents of each that is there), ``reason``
+=========  =========================================================================
+
+Ahead of a link to another machine, after the engine file:
+
+=========  =========================================================================
+ENTER      mapping ``verb``: ``engine`` or ``attach``, and what that needs
 =========  =========================================================================
 
 Between the driver and whoever asks it for something (role ``control``):
@@ -80,8 +93,12 @@ LINK_VERSION = 1
 
 SETUP, START, ASSIGN, RECALL, END, ACK, CLOSE, PING, SLOTS = range(1, 10)
 HELLO, RUNNING, OPENED, ENDED, KEPT, PE_ENDED, RECALLED, NOTICE, CLOSED, PONG = range(17, 27)
-RELEASED, TAKEN = 27, 28
+RELEASED, TAKEN, CANNOT, PROOF = range(27, 31)
+ENTER = 10
 ASK, ANSWER = 40, 41
+
+ROW_END = "<qd"
+"""How a task and the end of its row travel to where an engine is looked for."""
 
 PER_ENGINE_SLOT = -1
 """Where per-engine commands run: a slot beside the others."""

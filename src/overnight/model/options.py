@@ -39,6 +39,7 @@ class RunOptions:
     startup_only: bool = False
     listen: bool = False
     use_address: str | None = None
+    remote_python: str | None = None
     # how tasks are run
     always_shell: bool = False
     late_output: float = 5.0

@@ -97,6 +97,10 @@ class Link:
         """Queue the magic: the first thing an engine says."""
         self._waiting.append(MAGIC)
 
+    def send_ahead(self, data: bytes) -> None:
+        """Queue bytes that are no frame: what makes the other side one that reads frames."""
+        self._waiting.append(data)
+
     def send(self, kind: int, payload: bytes) -> None:
         """Queue a frame; it leaves with ``flush``. On a closed link it is dropped."""
         if self.closed or self._is_deaf:
