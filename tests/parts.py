@@ -16,6 +16,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 from tests.interpreters import find_interpreter
 
@@ -68,6 +69,27 @@ def _ps() -> str | None:
     return None if shutil.which("ps") else "ps not found"
 
 
+SLURM_PROGRAMS = ("slurmctld", "slurmd", "srun", "munged")
+
+
+def lab_folder() -> Path | None:
+    """Where the scripts lie that make a cluster or hosts of this machine, if they are here."""
+    beside = Path(__file__).parents[2] / "shared" / "lab"
+    folder = Path(os.environ.get("OVERNIGHT_LAB") or beside)
+    return folder if (folder / "slurm").exists() else None
+
+
+def _slurm() -> str | None:
+    """What a real cluster on this machine lacks: its daemons run in namespaces of their own."""
+    if missing := _mounts():
+        return missing
+    if lab_folder() is None:
+        return "no lab: neither OVERNIGHT_LAB nor ../shared/lab"
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    lacking = [name for name in SLURM_PROGRAMS if not shutil.which(name, path=path)]
+    return f"not installed: {', '.join(lacking)}" if lacking else None
+
+
 def _python(version: tuple[int, int]) -> Probe:
     def probe() -> str | None:
         name = "python" + ".".join(map(str, version))
@@ -83,6 +105,7 @@ PARTS: dict[str, Probe] = {
     "ps": _ps,
     "python3.9": _python((3, 9)),
     "root": _root,
+    "slurm": _slurm,
 }
 
 

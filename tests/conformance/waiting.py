@@ -28,7 +28,6 @@ MENDS = {
 BUG_AREAS = {
     "embed": PROGRAMS_DRIVE,
     "gpu-guard": QUEUE,
-    "nodelist": MANY_MACHINES,
     "nvidia-smi": QUEUE,
     "queue-control": QUEUE,
     "queue-run": QUEUE,

@@ -1,0 +1,133 @@
+"""A real Slurm on this machine, and jobs in it. Every call of a client has a time limit."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CALL_S = 60
+LOOK_S = 0.1
+ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
+
+
+def wait_until(condition: Callable[[], object], what: str, within_s: float = 60) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not so after {within_s:g} s: {what}"
+        time.sleep(LOOK_S)
+
+
+def call(*command: str, cwd: Path | None = None, **variables: str) -> str:
+    """What a client answers; ``timeout`` ends one that hangs, whatever it does with signals."""
+    done = subprocess.run(
+        ["timeout", "-s", "KILL", str(CALL_S), *command], cwd=cwd,
+        env=clean_environment() | variables, stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{shlex.join(command)}: {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+def clean_environment() -> dict[str, str]:
+    """Ours, without what an outer job or run would have put into it."""
+    outer = ("SLURM_", "DISBATCH_", "KVSSTCP_", "PMI", "CUDA_", "GPU_DEVICE")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(outer)}
+    return kept | {"SLURM_CONF": os.environ.get("SLURM_CONF", "/etc/slurm/slurm.conf")}
+
+
+class Cluster:
+    """The lab's Slurm: node1, node2, node3 with 4 CPUs and 2 GPUs each, and ``login``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def lab(self, script: str, *words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, self._folder / script, *words], capture_output=True, text=True,
+            timeout=180, check=False, stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == 0, f"{script} {shlex.join(words)}: {done.stderr}"
+        return done.stdout
+
+    def up(self) -> None:
+        self.lab("slurm", "up")
+
+    def down(self) -> None:
+        self.lab("slurm", "down")
+
+    def processes(self, mark: str) -> list[str]:
+        """Command lines of processes, on any node, that carry this in their environment."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                if mark.encode() in path.read_bytes().split(b"\0"):
+                    line = (path.parent / "cmdline").read_bytes()
+                    found.append(line.replace(b"\0", b" ").decode(errors="replace").strip())
+            except OSError:
+                continue
+        return found
+
+
+@dataclass
+class Job:
+    """A batch job that runs something of ours in a folder of its own.
+
+    Everything that it starts carries ``mark`` in its environment.
+    """
+
+    cluster: Cluster
+    folder: Path
+    id: str = ""
+    output: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.output = self.folder / "job.out"
+
+    @property
+    def mark(self) -> str:
+        return f"LAB_JOB={self.folder}"
+
+    def submit(self, options: Sequence[str], script: str, **variables: str) -> Job:
+        path = self.folder / "job.sh"
+        path.write_text(f"#!/bin/bash\nexport {shlex.quote(self.mark)}\n{script}\n")
+        told = call(
+            "sbatch", "--parsable", "-o", str(self.output), *options, str(path),
+            cwd=self.folder, **variables,
+        )  # fmt: skip
+        self.id = told.strip().split(";")[0]
+        return self
+
+    def describe(self) -> dict[str, str]:
+        text = call("scontrol", "-o", "show", "job", self.id)
+        return dict(re.findall(r"(\w+)=(\S*)", text))
+
+    @property
+    def state(self) -> str:
+        return self.describe()["JobState"]
+
+    def wait(self, within_s: float = 90) -> str:
+        """Wait for its end; its state and what it printed are in the message of a failure."""
+        wait_until(lambda: self.state in ENDED, f"job {self.id} has ended", within_s)
+        return self.state
+
+    def text(self) -> str:
+        return self.output.read_text() if self.output.exists() else ""
+
+    def cancel(self) -> None:
+        if self.id and self.state not in ENDED:
+            call("scancel", self.id)
+            self.wait()
+
+    def rows(self, prefix: str = "run") -> list[list[str]]:
+        """Rows of a status file of this folder, by task id."""
+        path = self.folder / f"{prefix}_status.txt"
+        rows = [line.split("\t", 14) for line in path.read_text().splitlines()]
+        return sorted(rows, key=lambda row: int(row[1]))
