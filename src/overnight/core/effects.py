@@ -160,6 +160,21 @@ class Record:
         self.number = number
 
 
+class GiveBack:
+    """Nothing is left for this engine's node, and the engine has left: its node can go.
+
+    Attributes:
+        engine: Whose node.
+        active: Nodes of the same context that are still used.
+    """
+
+    __slots__ = ("active", "engine")
+
+    def __init__(self, engine: int, active: Sequence[str]) -> None:
+        self.engine = engine
+        self.active = active
+
+
 class MakeDurable:
     """Somebody waits for the record to be durable: do it now, not within 100 ms."""
 
@@ -197,5 +212,5 @@ class Finish:
 if TYPE_CHECKING:
     Effect = (
         Read | StartEngines | OpenEngine | Assign | Recall | EndAttempts | SetSlots | CloseEngine
-        | Acknowledge | Record | MakeDurable | WakeAt | Tell | Finish
+        | GiveBack | Acknowledge | Record | MakeDurable | WakeAt | Tell | Finish
     )

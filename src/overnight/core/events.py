@@ -132,6 +132,16 @@ class EngineJoined:
         self.running = running
 
 
+class EngineResized:
+    """The engine runs so many attempts at once from now on."""
+
+    __slots__ = ("engine", "slots")
+
+    def __init__(self, engine: int, slots: int) -> None:
+        self.engine = engine
+        self.slots = slots
+
+
 class EngineOpened:
     """The engine's START commands are over: it takes tasks."""
 
@@ -297,7 +307,7 @@ class StopAsked:
 if TYPE_CHECKING:
     Event = (
         ItemsRead | SourceFailed | EngineStarting | EngineAwaited | EngineJoined
-        | EngineOpened | EngineCutOff | EngineReturned | EngineAbandoned
+        | EngineOpened | EngineResized | EngineCutOff | EngineReturned | EngineAbandoned
         | DrainAsked | SlotsSet | ContextEndsAt
         | AttemptsEnded | KeptReports | PerEngineEnded | AttemptsRecalled | EngineClosed
         | EngineLost | RowsDurable | RecordFailed | RecordMended | HostMeasured | StopAsked

@@ -37,6 +37,7 @@ class EngineState:
         "held",
         "holds_unknown",
         "id",
+        "is_dry",
         "is_guest",
         "node",
         "prefetch",
@@ -66,6 +67,7 @@ class EngineState:
         self.absent_since: float | None = None  # its link has ended, and it may come back
         self.say_absent_at = 0.0
         self.holds_unknown = False  # what it runs is not known before it has joined
+        self.is_dry = False  # it leaves because nothing is left for it, and its node is given back
 
     @property
     def is_absent(self) -> bool:

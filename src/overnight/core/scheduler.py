@@ -33,6 +33,7 @@ from overnight.core.effects import (
     CommandEnded,
     EndAttempts,
     Finish,
+    GiveBack,
     MakeDurable,
     OpenEngine,
     Read,
@@ -60,6 +61,7 @@ from overnight.core.events import (
     EngineJoined,
     EngineLost,
     EngineOpened,
+    EngineResized,
     EngineReturned,
     EngineStarting,
     HostMeasured,
@@ -180,6 +182,7 @@ class Scheduler:
             ContextEndsAt: self.on_context_ends_at,
             EngineJoined: self.on_engine_joined,
             EngineOpened: self.on_engine_opened,
+            EngineResized: self.on_engine_resized,
             KeptReports: self.on_kept_reports,
             PerEngineEnded: self.on_per_engine_ended,
             AttemptsRecalled: self.on_attempts_recalled,
@@ -259,6 +262,13 @@ class Scheduler:
         engine = self.pool.get(event.engine)
         if engine is not None and engine.state == p.OPENING:
             engine.state = p.DRAINING if engine.wants_to_leave else p.OPEN
+
+    def on_engine_resized(self, event: EngineResized) -> None:
+        engine = self.pool.get(event.engine)
+        if engine is not None and engine.slots != event.slots:
+            self._tell("warning", f"engine {engine.rank} on {engine.node} has {event.slots} of"
+                                  f" {engine.slots} slots")
+            engine.slots = event.slots
 
     def on_attempts_ended(self, event: AttemptsEnded) -> None:
         engine = self.pool.get(event.engine)
@@ -401,6 +411,9 @@ class Scheduler:
         self.pool.remove(engine.id)
         # It has reported whatever it had started: the rest never was, and is nobody's fault.
         self._take_back(engine, list(engine.held))
+        if engine.is_dry:
+            active = [e.node for e in self.pool if e.context == engine.context and e.node]
+            self._effects.append(GiveBack(engine.id, active))
         self._left_in_order = engine.was_told_to_leave or engine.is_guest
         if not self._left_in_order:
             self._may_start_another()
@@ -589,6 +602,7 @@ class Scheduler:
             self._advance()
             self._read_ahead()
         self._retire_contexts()
+        self._let_dry_ones_leave()
         self._effects += say_absent(self.pool.absent.values(), self._at, self.policy.how_to_forget)
         if self._is_over():
             self._finish()
@@ -781,7 +795,29 @@ class Scheduler:
                 engine.state = p.DRAINING
             is_idle = engine.state in (p.JOINED, p.DRAINING) and not engine.held
             if is_idle and (engine.state == p.DRAINING or engine.wants_to_leave):
+                engine.is_dry = engine.context in self.policy.gives_back
                 self._close(engine)
+
+    def _let_dry_ones_leave(self) -> None:
+        """Engines that nothing is left for leave, where their nodes are given back.
+
+        One stays, whichever has run dry last: the list may have grown.
+        """
+        if not self.policy.gives_back or not self._has_run_dry():
+            return
+        staying = sum(engine.state <= p.OPEN for engine in self.pool)
+        for engine in self.pool:
+            if staying > 1 and engine.state == p.OPEN and not engine.held \
+                    and engine.context in self.policy.gives_back:
+                staying -= 1
+                engine.is_dry = True
+                self._close(engine)
+
+    def _has_run_dry(self) -> bool:
+        """Whether nothing is left to be given out; what runs may still fail, and be tried again."""
+        if self.stop is not None:
+            return True
+        return self._source_ended and not (self.backlog or self.ready or self.waiting)
 
     def _read_ahead(self) -> None:
         if self._source_ended or self._is_reading:
