@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from overnight.model.messages import Setup
     from overnight.model.options import RunOptions
     from overnight.net.listener import Arrival
-    from overnight.ports import Context, Observer, Source
+    from overnight.ports import Allocation, Context, Observer, Source
     from overnight.sources.earlier import Earlier
 
 STDIN = 0
@@ -272,6 +272,14 @@ class Run:
         )
         self._settings = settings
         self._contexts: list[Context] = [each.make(settings) for each in self.plan.contexts]
+        # By what they can do: importing a manager's context costs a start that has none 10 ms.
+        self._allocations: list[Allocation] = [
+            each for each in self._contexts  # type: ignore[misc]  # it can give back: it is one
+            if hasattr(each, "give_back")
+        ]
+        self.scheduler.policy.gives_back = frozenset(
+            each.label for each in self._allocations if each.gives_back
+        )
         with made_or_removed(self._paths()):
             self._survivors = self._find_survivors()
             self._make_files()
@@ -339,7 +347,7 @@ class Run:
         self._driver = Driver(
             self.scheduler, plan.source, self._record, self._contexts,
             [LogObserver(self._log), *observers], self._measures_host, self._survivors,
-            **self._for_joining(),
+            allocations=self._allocations, **self._for_joining(),
         )
         self._open_control(self._driver)
         for notice in plan.notices:
@@ -444,7 +452,8 @@ class Run:
         """
         try:
             options = self.plan.options
-            if options.listen or options.startup_only or self._survivors.awaited:
+            is_awaited = self._survivors.awaited or self._allocations
+            if options.listen or options.startup_only or is_awaited:
                 self.reception.open()
             verdict = self.driver.run()
             lives = any(not engine.is_gone() for engine in self._survivors.engines)

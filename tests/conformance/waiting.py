@@ -10,7 +10,6 @@ QUEUE = "part D: the queue, notebooks, GPUs"
 WATCHING = "part E: watching and being told"
 
 CASES = {
-    "ctx-slurm": MANY_MACHINES,
     "ctx-ssh": MANY_MACHINES,
     "kvs-class": PROGRAMS_DRIVE,
     "kvs-command": PROGRAMS_DRIVE,
@@ -31,6 +30,5 @@ BUG_AREAS = {
     "nvidia-smi": QUEUE,
     "queue-control": QUEUE,
     "queue-run": QUEUE,
-    "slurm": MANY_MACHINES,
     "web": WATCHING,
 }

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+PYTHON = sys.executable
+DISBATCH = f"exec {PYTHON} {ROOT}/disBatch"
+OVERNIGHT = f"exec env PYTHONPATH={ROOT}/src {PYTHON} -m overnight"
 CALL_S = 60
 LOOK_S = 0.1
 ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
@@ -57,23 +62,50 @@ class Cluster:
         assert done.returncode == 0, f"{script} {shlex.join(words)}: {done.stderr}"
         return done.stdout
 
+    def command_on(self, node: str, command: Sequence[str]) -> list[str]:
+        """A command that runs on a node of the lab."""
+        return [sys.executable, str(self._folder / "slurm"), "exec", node, *command]
+
     def up(self) -> None:
         self.lab("slurm", "up")
 
     def down(self) -> None:
         self.lab("slurm", "down")
 
+    def kill_engine_of_task(self, job: Job, task: int) -> None:
+        """SIGKILL to the engine, and no other process, of the node where this task runs."""
+        marks = {f"DISBATCH_TASKID={task}".encode(), job.mark.encode()}
+        shell = next(pid for pid, entries in _environments() if marks <= entries)
+        runner = _parent(shell)
+        engine = runner if b"SLURM_LOCALID=0" not in _environment(runner) else _parent(runner)
+        os.kill(engine, signal.SIGKILL)
+
     def processes(self, mark: str) -> list[str]:
         """Command lines of processes, on any node, that carry this in their environment."""
         found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            try:
-                if mark.encode() in path.read_bytes().split(b"\0"):
-                    line = (path.parent / "cmdline").read_bytes()
+        for pid, entries in _environments():
+            if mark.encode() in entries:
+                with suppress(OSError):
+                    line = Path(f"/proc/{pid}/cmdline").read_bytes()
                     found.append(line.replace(b"\0", b" ").decode(errors="replace").strip())
-            except OSError:
-                continue
         return found
+
+
+def _environments() -> Iterator[tuple[int, set[bytes]]]:
+    for path in Path("/proc").glob("[0-9]*"):
+        yield int(path.name), _environment(int(path.name))
+
+
+def _environment(pid: int) -> set[bytes]:
+    try:
+        return set(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
+    except OSError:
+        return set()
+
+
+def _parent(pid: int) -> int:
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    return int(stat.rpartition(")")[2].split()[1])
 
 
 @dataclass
@@ -95,8 +127,11 @@ class Job:
     def mark(self) -> str:
         return f"LAB_JOB={self.folder}"
 
-    def submit(self, options: Sequence[str], script: str, **variables: str) -> Job:
-        path = self.folder / "job.sh"
+    def submit(
+        self, options: Sequence[str], script: str, name: str = "job", **variables: str
+    ) -> Job:
+        path = self.folder / f"{name}.sh"
+        self.output = self.folder / f"{name}.out"
         path.write_text(f"#!/bin/bash\nexport {shlex.quote(self.mark)}\n{script}\n")
         told = call(
             "sbatch", "--parsable", "-o", str(self.output), *options, str(path),
@@ -104,6 +139,28 @@ class Job:
         )  # fmt: skip
         self.id = told.strip().split(";")[0]
         return self
+
+    def submit_program(self, options: Sequence[str], *arguments: str) -> Job:
+        """The installed program as the batch script, as ``sbatch -n 5 disBatch Tasks``."""
+        program = Path(PYTHON).parent / "disBatch"
+        told = call(
+            "sbatch", "--parsable", "-o", str(self.output), *options, str(program), *arguments,
+            cwd=self.folder, LAB_JOB=str(self.folder),
+        )  # fmt: skip
+        self.id = told.strip().split(";")[0]
+        return self
+
+    def log(self, prefix: str = "run") -> str:
+        """What the run's files say of how it went."""
+        paths = [*self.folder.glob(f"{prefix}*.log"), *self.folder.glob(f"{prefix}_status.txt")]
+        return "".join(f"== {path.name}\n{path.read_text()}" for path in paths)
+
+    def wait_gone(self, within_s: float = 90) -> None:
+        """Wait until nothing of it, or of any of its members, is in the queue."""
+        wait_until(
+            lambda: not call("squeue", "-h", "-o", "%F").split().count(self.id),
+            f"job {self.id} is gone", within_s,
+        )  # fmt: skip
 
     def describe(self) -> dict[str, str]:
         text = call("scontrol", "-o", "show", "job", self.id)
@@ -125,6 +182,11 @@ class Job:
         if self.id and self.state not in ENDED:
             call("scancel", self.id)
             self.wait()
+
+    def rows_so_far(self, prefix: str = "run") -> list[list[str]]:
+        """Rows, of a run that may only just have begun."""
+        there = (self.folder / f"{prefix}_status.txt").exists()
+        return self.rows(prefix) if there else []
 
     def rows(self, prefix: str = "run") -> list[list[str]]:
         """Rows of a status file of this folder, by task id."""

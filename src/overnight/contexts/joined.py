@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from overnight.core.events import KeptReports
     from overnight.core.recorded import Recorded
     from overnight.model.messages import Setup
+    from overnight.ports import LaunchedHandle
 
 MOST_SLOTS = 16_384
 
@@ -140,14 +141,39 @@ class Joined:
             [setup.cwd, *([os.environ["PWD"]] if "PWD" in os.environ else [])],
             key, label,
         )
+        self._note(noted)
+        return self._engine(noted, setup, task_limit)
+
+    def admit_launched(
+        self, handle: LaunchedHandle, about: Mapping[str, Any], hello: Mapping[str, Any]
+    ) -> None:
+        """Take in an engine that a context of this run has started; it is noted as any.
+
+        Raises:
+            NoResources: It cannot be noted.
+            LinkBroken: What it says of itself cannot be understood.
+        """
+        setup = handle.setup
+        try:
+            noted = NotedEngine(
+                int(hello["pid"]), int(hello["start"]), str(hello["boot"]), str(about["place"]),
+                handle.node, setup.run, setup.rank, setup.attach, setup.spools,
+                [setup.cwd, *([os.environ["PWD"]] if "PWD" in os.environ else [])],
+                str(about["id"]), handle.context, str(about.get("step") or ""),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise LinkBroken(f"an engine that joins says too little: {error!r}") from error
+        self._note(noted)
+        handle.called(noted, Spools(self._recorded), self._recorded)
+
+    def _note(self, noted: NotedEngine) -> None:
         try:
             note(self._settings.files, noted)
         except OSError as error:
             raise NoResources(
-                f"an engine on {share.node} cannot be noted: {error.strerror}",
+                f"an engine on {noted.node} cannot be noted: {error.strerror}",
                 where=self._settings.files.engines,
             ) from error
-        return self._engine(noted, setup, task_limit)
 
     def again(self, noted: NotedEngine) -> JoinedEngine:
         """An engine that an earlier driver has taken in, and that may call this one."""

@@ -38,17 +38,18 @@ class NotedEngine:
         folders: The run's folder, under the names that PWD may give it.
         key: Of one that joins by itself: it calls its run under this name, again and again.
         label: Of the context of such a one.
+        step: Of Slurm, ``JOB.STEP``, where it is part of one.
     """
 
     __slots__ = (
         "attach", "boot", "folders", "host", "key", "label", "node", "pid", "rank", "run",
-        "spools", "start",
+        "spools", "start", "step",
     )
 
     def __init__(
         self, pid: int, start: int, boot: str, host: str, node: str, run: str, rank: int,
         attach: str, spools: Sequence[str], folders: Sequence[str], key: str = "",
-        label: str = "",
+        label: str = "", step: str = "",
     ) -> None:
         self.pid = pid
         self.start = start
@@ -62,6 +63,7 @@ class NotedEngine:
         self.folders = folders
         self.key = key
         self.label = label
+        self.step = step
 
     @property
     def is_here(self) -> bool:

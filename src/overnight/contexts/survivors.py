@@ -136,10 +136,14 @@ def find_survivors(
     recorded = _recorded(status_files, commands) if found else Recorded()
     living, gone, awaited = [], [], []
     for noted, files in found:
-        if _calls_again(noted, files, own):
+        is_over = bool(noted.step) and _step_has_ended(noted)
+        if is_over and not noted.is_here:
+            gone.append(noted)
+            continue
+        if not is_over and _calls_again(noted, files, own):
             awaited.append(noted)
             continue
-        if not (noted.is_here or has_left(noted)):
+        if not ((noted.is_here and not noted.step) or is_over or has_left(noted)):
             raise _elsewhere(noted, files)
         link = _connect(noted)
         if link is None:
@@ -162,6 +166,22 @@ def find_survivors(
         [path for noted in (*spooled, *(noted for _, noted in living)) for path in noted.spools],
         awaited,
     )
+
+
+def _step_has_ended(noted: NotedEngine) -> bool:
+    """Whether Slurm says so of the step that an engine was part of.
+
+    One whose engine has ended here is about to end: its other processes end what they run.
+    """
+    from overnight.contexts.slurmproof import has_ended
+
+    give_up_at = time.monotonic() + ANSWER_WITHIN_S
+    while not has_ended(noted.step, noted.node):
+        is_ending = noted.is_here and not noted.lives()
+        if not is_ending or time.monotonic() > give_up_at:
+            return False
+        time.sleep(LOOK_EVERY_S)
+    return True
 
 
 def _calls_again(noted: NotedEngine, files: RunFiles, own: RunFiles) -> bool:

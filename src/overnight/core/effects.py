@@ -161,18 +161,12 @@ class Record:
 
 
 class GiveBack:
-    """Nothing is left for this engine's node, and the engine has left: its node can go.
+    """Nothing is left for this engine's node, and the engine is leaving: its node can go."""
 
-    Attributes:
-        engine: Whose node.
-        active: Nodes of the same context that are still used.
-    """
+    __slots__ = ("engine",)
 
-    __slots__ = ("active", "engine")
-
-    def __init__(self, engine: int, active: Sequence[str]) -> None:
+    def __init__(self, engine: int) -> None:
         self.engine = engine
-        self.active = active
 
 
 class MakeDurable:

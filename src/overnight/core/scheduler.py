@@ -139,6 +139,7 @@ class Scheduler:
         self.waiting: list[tuple[float, int, Attempt]] = []  # heap by time
         self.stop: Stop | None = None
         self.is_finished = False
+        self.is_finishing = False  # nothing is left but engines that leave
         self.barrier_since: float | None = None  # when the barrier at the head was reached
         self._at = 0.0
         self._effects: list[Effect] = []
@@ -412,8 +413,7 @@ class Scheduler:
         # It has reported whatever it had started: the rest never was, and is nobody's fault.
         self._take_back(engine, list(engine.held))
         if engine.is_dry:
-            active = [e.node for e in self.pool if e.context == engine.context and e.node]
-            self._effects.append(GiveBack(engine.id, active))
+            self._effects.append(GiveBack(engine.id))
         self._left_in_order = engine.was_told_to_leave or engine.is_guest
         if not self._left_in_order:
             self._may_start_another()
@@ -871,6 +871,7 @@ class Scheduler:
         self._effects.append(WakeAt(self._say_waiting_at))
 
     def _finish(self) -> None:
+        self.is_finishing = True
         for engine in self.pool:
             if engine.state != p.STARTING:
                 self._close(engine)

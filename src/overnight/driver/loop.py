@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from overnight.driver.record import Record
     from overnight.net.link import Link
     from overnight.ports import (
+        Allocation,
         Context,
         EngineHandle,
         JoinedHandle,
@@ -94,6 +95,7 @@ class Driver:
         measures_host: bool = False, survivors: Survivors | None = None,
         joins: Joins | None = None, awaited: Sequence[JoinedHandle] = (),
         opens_door: Callable[[], None] | None = None,
+        allocations: Sequence[Allocation] = (),
     ) -> None:
         """Start nothing yet.
 
@@ -108,6 +110,7 @@ class Driver:
             joins: Takes in engines that call; None where none can.
             awaited: Engines that an earlier driver had taken in so, and that may call.
             opens_door: Called once, after the first assignment: others may join from then on.
+            allocations: Those of the contexts whose nodes end and can be given back.
         """
         self.scheduler = scheduler
         self._source = source
@@ -121,6 +124,7 @@ class Driver:
         self._opens_door = opens_door
         self.guests: Guests | None = None  # made when there is any
         self.control: Control | None = None  # who answers what users ask; given from outside
+        self._allocations = allocations
         self._engines: dict[int, EngineEnd] = {}
         self._fds: dict[int, EngineEnd] = {}  # by descriptor awaited
         self._leaving: list[EngineEnd] = []  # their link has ended in order
@@ -159,10 +163,15 @@ class Driver:
         for observer in self._observers:
             observer.told(level, text)
 
+    def _tell_from_thread(self, level: str, text: str) -> None:
+        self.post(Notice(level, text))
+
     def run(self) -> Verdict:
         """Run the list; returns when nothing of it is left running."""
         try:
             self._take_over()
+            for allocation in self._allocations:
+                allocation.watch(self.post, self._tell_from_thread)
             while self._verdict is None:
                 self._turn()
             self._say_goodbye()
@@ -305,10 +314,18 @@ class Driver:
             self._start_engines()
         elif isinstance(effect, fx.Tell):
             self.tell(effect.level, effect.text)
+        elif isinstance(effect, fx.GiveBack):
+            self._give_back(effect.engine)
         elif isinstance(effect, fx.Finish):
             self._verdict = effect.verdict
         else:
             self._perform_on_engine(effect)
+
+    def _give_back(self, id: int) -> None:
+        for engine in (*self._engines.values(), *self._leaving):
+            if engine.id == id:
+                for allocation in self._allocations:
+                    allocation.give_back(engine.handle)
 
     def _perform_on_engine(self, effect: fx.Effect) -> None:
         engine = self._engines.get(effect.engine)  # type: ignore[union-attr]  # the rest have one
@@ -393,7 +410,10 @@ class Driver:
                 self._engine_count += 1
                 continue
             for handle in handles:
-                self._add_engine(handle, context.label)
+                if handle.read_fd < 0:  # it calls by itself
+                    self._guests_of(()).expect(handle)  # type: ignore[arg-type]  # launched
+                else:
+                    self._add_engine(handle, context.label)
 
     def next_rank(self) -> int:
         """A number that no engine of the run has: DISBATCH_ENGINE_RANK."""
@@ -401,7 +421,8 @@ class Driver:
         return self._rank
 
     def _busy_nodes(self) -> set[str]:
-        return {engine.handle.node for engine in self._engines.values()}
+        away = self.guests.busy_nodes() if self.guests is not None else set()
+        return away | {engine.handle.node for engine in self._engines.values()}
 
     def _add_engine(
         self, handle: EngineHandle, label: str, task_limit: int | None = None
@@ -469,6 +490,16 @@ class Driver:
         """These are for the scheduler's next step; from any thread."""
         for event in events:
             self.post(event)
+
+    @property
+    def is_finishing(self) -> bool:
+        """Whether the run is over but for engines that have yet to leave."""
+        return self.scheduler.is_finishing
+
+    def lose(self, engine: EngineEnd, reason: str) -> None:
+        """Its link is of no use any more, if it still has one."""
+        if engine.id in self._engines:
+            self._lose(engine, reason)
 
     def in_thread(self, function: Callable[[], None]) -> None:
         """Do what may take its time."""
@@ -635,6 +666,8 @@ class Driver:
         for engine in self._engines.values():
             engine.link.close()
         self._poller.close()
+        for allocation in self._allocations:
+            allocation.close()
         self._source.close()
         self._record.close()
         for observer in self._observers:

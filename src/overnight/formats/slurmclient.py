@@ -75,6 +75,21 @@ def job_state(answer: str) -> str | None:
     return found[1] if found else None
 
 
+def job_nodes(answer: str) -> list[str] | None:
+    """Nodes that a job has now, or None where the answer does not say.
+
+    >>> job_nodes("JobId=7 JobState=RUNNING ReqNodeList=(null) NodeList=node[1,3] BatchHost=node1")
+    ['node1', 'node3']
+    """
+    found = re.search(r"(?:^|\s)NodeList=(\S+)", answer)
+    if found is None or found[1] == "(null)":
+        return None
+    try:
+        return expand_nodelist(found[1])
+    except ValueError:
+        return None
+
+
 def gpus_by_node(answer: str) -> dict[str, int]:
     """GPUs of a job on each of its nodes, as ``scontrol -d show job`` has them.
 

@@ -1,0 +1,155 @@
+"""The step of one node: started by srun here, joined by its engine, ended by Slurm's word.
+
+srun ends when all processes of its step have; but it may be killed, or lose its step when a
+node fails, so that it has ended is no proof. A new step can be asked about only when its
+engine has said which it is; before that it has been given nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+from overnight.contexts.slurmcalls import ask
+from overnight.contexts.slurmproof import has_ended
+from overnight.contexts.survivors import leftovers_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Sequence, Set
+
+    from overnight.contexts.noted import NotedEngine
+    from overnight.contexts.survivors import Spools
+    from overnight.core.events import KeptReports
+    from overnight.core.recorded import Recorded
+    from overnight.model.allocation import Step
+    from overnight.model.messages import Setup
+
+ASK_EVERY_S = 5.0
+"""Slurm's controller serves everybody."""
+
+
+def is_named(launch: str) -> bool:
+    """Whether a process here has the name of a step in its command line: srun, or a rank."""
+    word = launch.encode()
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as file:
+                    if word in file.read(1 << 16).split(b"\0"):
+                        return True
+            except OSError:
+                continue  # it has ended meanwhile
+    return False
+
+
+class SlurmEngine:
+    """The step of one node, and the engine in it.
+
+    Attributes:
+        launch: Name of the step, by which its engine is known when it calls.
+        node: As Slurm names it.
+        setup: What the engine is told.
+        key: The engine's own name for itself, once it has called.
+        context: Label of its context.
+        task_limit: None of its own.
+    """
+
+    read_fd = write_fd = -1  # its link is a connection that it makes
+    task_limit = 0
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], step: Step, setup: Setup, launch: str,
+        context: str,
+    ) -> None:
+        self.launch = launch
+        self.node = step.node
+        self.setup = setup
+        self.context = context
+        self.key = ""
+        self._process = process
+        self._noted: NotedEngine | None = None
+        self._spools: Spools | None = None
+        self._recorded: Recorded | None = None
+        self._is_proved = False
+        self._is_asking = False
+
+    @property
+    def code(self) -> int | None:
+        """What srun ended with; None while it runs."""
+        return self._process.poll()
+
+    @property
+    def spool_paths(self) -> Sequence[str]:
+        """Files in which the engine may have kept reports."""
+        return self.setup.spools
+
+    def called(self, noted: NotedEngine, spools: Spools, recorded: Recorded) -> None:
+        """The engine has called, and is noted."""
+        self.key = noted.key
+        self._noted = noted
+        self._spools = spools
+        self._recorded = recorded
+
+    def is_gone(self) -> bool:
+        """Whether srun has ended."""
+        return self.code is not None
+
+    def end(self) -> None:
+        """End the step, if its srun has not ended."""
+        if self.is_gone():
+            return
+        if self._noted is not None and self._noted.step:
+            ask(["scancel", "--signal=KILL", self._noted.step])
+        else:
+            self._process.send_signal(signal.SIGTERM)  # it ends the step it has started
+
+    def has_ended(self) -> bool:
+        """Whether it is proved that nothing of the step runs; asked for in a thread."""
+        if not self._is_proved and not self._is_asking:
+            self._is_asking = True
+            threading.Thread(target=self._ask, name="overnight proof", daemon=True).start()
+        return self._is_proved
+
+    def _ask(self) -> None:
+        if self._proves():
+            self._is_proved = True
+            return
+        time.sleep(ASK_EVERY_S)
+        self._is_asking = False
+
+    def _proves(self) -> bool:
+        """On this very machine it is enough that no process of the step is left.
+
+        What its tasks have left is looked for then, by ``prove_ended``.
+        """
+        noted = self._noted
+        if noted is None:
+            return self.is_gone()
+        if noted.is_here:
+            return not is_named(self.launch)
+        return bool(noted.step) and has_ended(noted.step, self.node)
+
+    def reports_left(self) -> Sequence[KeptReports]:
+        """What is in its spools, once its step has ended.
+
+        Raises:
+            ResumeRefused: One cannot be read.
+        """
+        if self._noted is None or self._spools is None:
+            return ()
+        return self._spools.read(self._noted)
+
+    def prove_ended(self, released: Set[int]) -> Sequence[int]:
+        """End what it had started here, but what these tasks were allowed to leave.
+
+        Returns:
+            Numbers of processes that cannot be ended; none: nothing of it runs any more.
+        """
+        noted, recorded = self._noted, self._recorded
+        if noted is None or recorded is None or not noted.is_here:
+            return ()  # it was given nothing; or Slurm has said it
+        return leftovers_of(noted, self.setup, released, recorded)
