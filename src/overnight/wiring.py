@@ -31,6 +31,7 @@ from overnight.driver.prefix import check_names, name_tasks, new_files
 from overnight.driver.record import Record
 from overnight.errors import OvernightError, PrefixTaken, ResumeRefused, UsageError
 from overnight.formats.hostport import parse_use_address
+from overnight.formats.slurm import batch_job
 from overnight.formats.taskfile import TaskReader
 from overnight.formats.utilscript import script_text
 from overnight.guard.private import private_directory
@@ -85,8 +86,8 @@ class Plan:
         Raises:
             OvernightError: It cannot be run as it stands; nothing was made or started.
         """
-        self.options = options
         self.notices: list[str] = []
+        self.options = options = self._goes_on_with_job(options)
         self.notify: Callable[[str], None] = self.notices.append
         self.contexts: list[PlannedContext] = (
             [] if options.startup_only else choose_contexts(options, os.environ)
@@ -105,6 +106,22 @@ class Plan:
         self.has_compared = False
         if options.resume_from:
             self._compare_with_earlier()
+
+    def _goes_on_with_job(self, options: RunOptions) -> RunOptions:
+        """The options, or those of a resume where Slurm has started this job again."""
+        if not os.environ.get("SLURM_RESTART_COUNT"):
+            return options
+        from overnight.driver.requeued import run_of_this_job
+
+        earlier = run_of_this_job(options, os.environ)
+        if earlier is None:
+            return options
+        self.notices.append(
+            f"Slurm has started this job again: it goes on with {earlier.status}"
+        )
+        options = type(options)(**options.chosen())
+        options.prefix, options.resume_from = earlier.prefix, (earlier.status,)
+        return options
 
     def _open_list(self) -> Source:
         path = self.options.task_file
@@ -321,7 +338,8 @@ class Run:
         kept.prefix = files.prefix
         kept.resume_from = tuple(map(os.path.realpath, options.resume_from))
         self._description = Description(
-            kept, os.getcwd(), self.generation, self.plan.source.total, self.started_at
+            kept, os.getcwd(), self.generation, self.plan.source.total, self.started_at,
+            job=batch_job(os.environ).partition("/")[0],
         )
         self._description.write(files)
         self._log = RunLog(options.logfile or files.driver_log, options.loglevel)

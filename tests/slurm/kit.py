@@ -80,6 +80,14 @@ class Cluster:
         engine = runner if b"SLURM_LOCALID=0" not in _environment(runner) else _parent(runner)
         os.kill(engine, signal.SIGKILL)
 
+    def kill_driver(self, job: Job) -> None:
+        """SIGKILL to the driver of a job, whose batch script it is."""
+        (pid,) = [
+            pid for pid, entries in _environments() if job.mark.encode() in entries
+            and any(word.endswith(b"/disBatch") for word in _command(pid))
+        ]
+        os.kill(pid, signal.SIGKILL)
+
     def processes(self, mark: str) -> list[str]:
         """Command lines of processes, on any node, that carry this in their environment."""
         found = []
@@ -101,6 +109,13 @@ def _environment(pid: int) -> set[bytes]:
         return set(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
     except OSError:
         return set()
+
+
+def _command(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 def _parent(pid: int) -> int:

@@ -158,3 +158,41 @@ def test_a_node_that_fails_costs_only_its_attempts(
     assert sorted(outcomes) == sorted(
         [(id, "exited") for id in range(3)] + [(int(task), "lost")]
     )
+
+
+def test_a_run_whose_driver_was_killed_with_its_job_goes_on_in_the_next_allocation(
+    cluster: Cluster, job: Job, new_job: Callable[[], Job]
+) -> None:
+    (job.folder / "Tasks").write_text(f"true\ntouch on.1; {WAITS}; sleep 0.1\n")
+    job.submit(["-N", "2", "--ntasks-per-node=1"], f"{DISBATCH} -p run Tasks")
+    wait_until(is_running(job, 1), "the long one runs")
+    wait_until(lambda: len(job.rows_so_far()) == 1, "the other is recorded")
+    cluster.kill_driver(job)
+    job.wait_gone()
+    assert (job.folder / "run_lock").exists() and (job.folder / "run_engines.json").exists()
+    (job.folder / "go").touch()
+    second = new_job().submit(["-N", "1", "-w", "node3"],
+                              f"{DISBATCH} -r run_status.txt -p run2 Tasks", name="second")
+    assert second.wait() == "COMPLETED", second.text()
+    ends = [(row[1], row[6]) for row in job.rows("run2") if "Z" not in row[0]]
+    assert ends == [("0", "0"), ("1", "0")], "what was cut off with its engine has run again"
+
+
+@pytest.mark.parametrize("prefix", ["-p run", ""])
+def test_a_job_that_slurm_starts_again_goes_on_with_its_run(job: Job, prefix: str) -> None:
+    (job.folder / "Tasks").write_text(
+        "echo x >> first\ntouch on.1; [ $SLURM_RESTART_COUNT ] || sleep 1000\n"
+    )
+    job.submit(["-n", "2", "--requeue"], f"{DISBATCH} {prefix} Tasks")
+    wait_until(is_running(job, 1), "the long one runs")
+    wait_until(lambda: (job.folder / "first").exists(), "the short one ran")
+    call("scontrol", "requeue", job.id)
+    wait_until(lambda: job.describe()["Reason"] == "BeginTime", "it waits")
+    # Started before the last word of its first life is heard, it would be taken for failed.
+    wait_until(lambda: "idle" in call("sinfo", "-h", "-n", "node1", "-o", "%T"), "node1 is idle")
+    call("scontrol", "update", f"JobId={job.id}", "StartTime=now")
+    assert job.wait(200) == "COMPLETED", f"{job.describe()} {job.text()} {job.log()}"
+    assert (job.folder / "first").read_text() == "x\n", "what was done is not done again"
+    (status,) = job.folder.glob("*_status.txt")
+    rows = [line.split("\t") for line in status.read_text().splitlines()]
+    assert [(row[1], row[6]) for row in rows if row[0] == "    "] == [("0", "0"), ("1", "0")]

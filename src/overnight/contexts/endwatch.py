@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 
-from overnight.contexts.slurmcalls import ask
 from overnight.core.allocationend import (
     ASK_AGAIN_S,
     asks_after,
@@ -14,6 +13,7 @@ from overnight.core.allocationend import (
 )
 from overnight.core.events import SOFT, StopAsked
 from overnight.formats.slurmclient import end_time, end_time_command
+from overnight.guard.slurmcalls import ask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 
-from overnight.contexts.slurmcalls import ask
 from overnight.core.giveback import (
     AGAIN_S,
     GATHERED_S,
@@ -20,6 +19,7 @@ from overnight.core.giveback import (
     kept_nodes,
 )
 from overnight.formats.slurmclient import keep_nodes_command
+from overnight.guard.slurmcalls import ask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import shlex
 import subprocess
 import threading
 import time
+from importlib.util import find_spec
 
 from overnight.contexts.endwatch import EndWatch
 from overnight.contexts.giveback import GiveBack
 from overnight.contexts.local import callers_environment
-from overnight.contexts.slurmcalls import ask
 from overnight.contexts.slurmengine import SlurmEngine
 from overnight.core.allocate import NodeShare, slurm_steps
 from overnight.core.giveback import Gone
@@ -30,6 +30,7 @@ from overnight.formats.srun import (
     srun_command,
     srun_environment,
 )
+from overnight.guard.slurmcalls import ask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +81,13 @@ def plan_slurm(
     left_out = sum(len(job.nodes) for job in jobs) - len(steps)
     if left_out:
         notes.append(f"{left_out} nodes of the allocation have no slot, and stay unused")
+    if find_spec("cryptography") is None:
+        raise NoResources(
+            "engines on the nodes of an allocation call this run over TLS, and the Python package"
+            " cryptography is not installed", kept="nothing was started",
+            do="install overnight with pip or uv, which bring it; or use this node alone:"
+               " -s localhost:COUNT",
+        )
     label = options.label or f"J{job_id(environment)}"
     return PlannedSlurm(label, jobs, steps, environment, divided, notes)
 

@@ -12,9 +12,9 @@ import signal
 import threading
 import time
 
-from overnight.contexts.slurmcalls import ask
-from overnight.contexts.slurmproof import has_ended
 from overnight.contexts.survivors import leftovers_of
+from overnight.guard.slurmcalls import ask
+from overnight.guard.slurmproof import has_ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -173,7 +173,7 @@ def _step_has_ended(noted: NotedEngine) -> bool:
 
     One whose engine has ended here is about to end: its other processes end what they run.
     """
-    from overnight.contexts.slurmproof import has_ended
+    from overnight.guard.slurmproof import has_ended
 
     give_up_at = time.monotonic() + ANSWER_WITHIN_S
     while not has_ended(noted.step, noted.node):

@@ -21,6 +21,21 @@ def job_id(environment: Mapping[str, str]) -> str | None:
     return environment.get("SLURM_JOBID") or environment.get("SLURM_JOB_ID") or None
 
 
+def batch_job(environment: Mapping[str, str]) -> str:
+    """The job whose end is the end of this process, and how often it was started again.
+
+    ``JOB/RESTARTS``; empty outside of jobs, and for a command under ``salloc``, which Slurm
+    does not end.
+
+    >>> batch_job({"SLURM_JOB_ID": "7", "SLURMD_NODENAME": "node1"})
+    '7/0'
+    """
+    job = job_id(environment)
+    if job is None or "SLURMD_NODENAME" not in environment:
+        return ""
+    return f"{job}/{environment.get('SLURM_RESTART_COUNT') or 0}"
+
+
 def read_jobs(
     environment: Mapping[str, str],
     expand: Callable[[str], Sequence[str]] = expand_nodelist,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 
-from overnight.contexts.slurmcalls import ask
 from overnight.formats import slurmclient as client
+from overnight.guard.slurmcalls import ask
 
 ASKED_AGAIN_S = 1.0
 
@@ -26,6 +26,12 @@ def has_ended(step: str, node: str) -> bool:
     """
     job = step.partition(".")[0]
     return _step_is_gone(step) or _job_is_without(job, node) or _node_failed(node)
+
+
+def job_has_ended(job: str) -> bool:
+    """Whether Slurm says that a job has ended."""
+    answer = ask(client.job_command(job))
+    return answer.code == 0 and client.job_state(answer.text) in client.ENDED_STATES
 
 
 def _step_is_gone(step: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overnight.contexts.slurmproof import has_ended
+from overnight.guard.slurmproof import has_ended
 
 NOT_FOUND = "Job step 7.0 not found"
 Clients = Callable[..., None]
