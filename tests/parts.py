@@ -98,9 +98,14 @@ def _python(version: tuple[int, int]) -> Probe:
     return probe
 
 
+def _mpirun() -> str | None:
+    return None if shutil.which("mpirun") else "mpirun not found"
+
+
 PARTS: dict[str, Probe] = {
     "fuse": _fuse,
     "mounts": _mounts,
+    "mpirun": _mpirun,
     "namespaces": _namespaces,
     "ps": _ps,
     "python3.9": _python((3, 9)),

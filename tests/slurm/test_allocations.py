@@ -185,9 +185,19 @@ def test_they_are_where_that_is_wished(job: Job) -> None:
     assert "SLURM_STEP_ID=0" in noted(job.folder)[0].splitlines()
 
 
-def test_a_task_may_call_srun_itself(job: Job) -> None:
-    write_tasks(job.folder, 2, "srun -N 1 -n 2 -w $SLURMD_NODENAME --overlap --mem=0"
-                               " hostname > on.{id}")
+@pytest.mark.needs("mpirun")
+@pytest.mark.parametrize("options", [["--ntasks-per-node=2"], ["-n", "2", "-c", "2"]])
+def test_mpirun_in_a_task_starts_on_its_node(job: Job, options: list[str]) -> None:
+    write_tasks(job.folder, 2, "mpirun --allow-run-as-root -n 2 hostname > on.{id}", holds=1)
+    job.submit(["-N", "2", *options], f"{DISBATCH} -p run Tasks")
+    rows = succeeds(job, 2)
+    assert noted(job.folder) == [f"{row[4]}\n{row[4]}" for row in rows]
+
+
+@pytest.mark.parametrize("where", ["", "-w $SLURMD_NODENAME"])
+def test_a_task_may_call_srun_itself(job: Job, where: str) -> None:
+    write_tasks(job.folder, 2, f"srun -N 1 -n 2 {where} --overlap --mem=0 hostname > on.{{id}}")
     job.submit(["-N", "2", "-n", "2", "-c", "2"], f"{DISBATCH} -p run Tasks")
-    succeeds(job, 2)
-    assert sorted(noted(job.folder)) == ["node1\nnode1", "node2\nnode2"]
+    rows = succeeds(job, 2)
+    if where:
+        assert noted(job.folder) == [f"{row[4]}\n{row[4]}" for row in rows]

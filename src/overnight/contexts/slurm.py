@@ -29,6 +29,7 @@ from overnight.formats.srun import (
     given_back_to_tasks,
     srun_command,
     srun_environment,
+    told_to_tasks,
 )
 from overnight.guard.slurmcalls import ask
 
@@ -203,6 +204,7 @@ class SlurmContext:
         if not self._settings.options.keep_slurm_env:
             setup.removes = list(NOT_FOR_TASKS)
             setup.variables += given_back_to_tasks(callers_environment())
+            setup.variables += told_to_tasks(share.node, share.slots, share.cores_per_task)
         return setup
 
     def setup_again(self, share: NodeShare, rank: int, attach: str, spools: Sequence[str]) -> Setup:

@@ -126,6 +126,21 @@ NOT_FOR_TASKS = (
 it had been started by it. ``*`` at the end stands for any ending."""
 
 
+def told_to_tasks(node: str, slots: int, cores_per_task: int) -> list[bytes]:
+    """``NAME=VALUE`` by which an mpirun in a task starts on the task's own node.
+
+    In a step on one node SLURM_TASKS_PER_NODE is the step's and SLURM_NODELIST the job's:
+    Open MPI 4.1 takes the two together and finds no room ("not enough slots").
+
+    >>> told_to_tasks("node2", slots=1, cores_per_task=4)
+    [b'SLURM_NODELIST=node2', b'SLURM_TASKS_PER_NODE=4']
+    """
+    return [
+        b"SLURM_NODELIST=" + node.encode(),
+        b"SLURM_TASKS_PER_NODE=%d" % max(slots, cores_per_task),
+    ]
+
+
 def given_back_to_tasks(caller: Mapping[bytes, bytes]) -> list[bytes]:
     """``NAME=VALUE`` of what the user himself had set among ``NOT_FOR_TASKS``, for his tasks.
 
