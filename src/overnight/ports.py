@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         key: str
         context: str
         task_limit: int
+        lends: bool
 
         @property
         def spool_paths(self) -> Sequence[str]:

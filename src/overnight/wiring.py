@@ -294,9 +294,8 @@ class Run:
             each for each in self._contexts  # type: ignore[misc]  # it can give back: it is one
             if hasattr(each, "give_back")
         ]
-        self.scheduler.policy.gives_back = frozenset(
-            each.label for each in self._allocations if each.gives_back
-        )
+        for each in self._allocations:
+            self.scheduler.lend(each.label, each.gives_back)
         with made_or_removed(self._paths()):
             self._survivors = self._find_survivors()
             self._make_files()

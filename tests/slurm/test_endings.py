@@ -195,4 +195,5 @@ def test_a_job_that_slurm_starts_again_goes_on_with_its_run(job: Job, prefix: st
     assert (job.folder / "first").read_text() == "x\n", "what was done is not done again"
     (status,) = job.folder.glob("*_status.txt")
     rows = [line.split("\t") for line in status.read_text().splitlines()]
-    assert [(row[1], row[6]) for row in rows if row[0] == "    "] == [("0", "0"), ("1", "0")]
+    ended = [(row[1], row[6]) for row in rows if row[0] == "    "]
+    assert ended == [("0", "0"), ("1", "0")], f"{rows} {job.text()}"

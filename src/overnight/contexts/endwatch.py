@@ -78,5 +78,5 @@ class EndWatch:
     def _stop(self, left_s: float) -> None:
         if self._is_closed:
             return
-        notice = deadline_text(self._label, max(0.0, left_s), self._grace_s, self._go_on)
+        notice = deadline_text(self._label, max(0.0, left_s), self._go_on)
         self._post(StopAsked(SOFT, "deadline", notice=notice))

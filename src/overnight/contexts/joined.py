@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from overnight.contexts.settings import Settings
+    from overnight.contexts.stepproof import StepProof
     from overnight.core.events import KeptReports
     from overnight.core.recorded import Recorded
     from overnight.model.messages import Setup
@@ -37,9 +38,11 @@ class JoinedEngine:
         key: Its own name for itself.
         context: Label of its context.
         task_limit: Of that context, 0 for none.
+        lends: Its node is given back, by whoever started it, when it leaves.
     """
 
     read_fd = write_fd = -1  # its link is a connection that it has made
+    lends = False
 
     def __init__(
         self, noted: NotedEngine, setup: Setup, spools: Spools, recorded: Recorded,
@@ -51,6 +54,7 @@ class JoinedEngine:
         self.context = noted.label
         self.task_limit = task_limit
         self._noted = noted
+        self._proof: StepProof | None = None
         self._spools = spools
         self._recorded = recorded
 
@@ -60,9 +64,19 @@ class JoinedEngine:
         Raises:
             ResumeRefused: What it left cannot be read.
         """
+        if self._noted.step:
+            return has_left(self._noted) or self._step_has_ended()
         if self._noted.is_here:
             return not self._noted.lives()
         return has_left(self._noted)
+
+    def _step_has_ended(self) -> bool:
+        """Whether Slurm says so of the step it is part of: other processes of that run tasks."""
+        if self._proof is None:
+            from overnight.contexts.stepproof import StepProof
+
+            self._proof = StepProof(self._noted.step, self._noted.node)
+        return self._proof.is_there()
 
     def is_gone(self) -> bool:
         """Whether there is nothing to wait for: it has ended, or nobody here can tell."""
@@ -135,14 +149,17 @@ class Joined:
         if "/" in label:
             raise NoResources(f"a label names files: {label!r} must not hold a slash")
         setup = self._settings.setup(next_rank(), share, _variables(about, share.slots))
+        _add_of_step(setup, about)
         noted = NotedEngine(
             int(hello["pid"]), int(hello["start"]), str(hello["boot"]), place,
             share.node, setup.run, setup.rank, setup.attach, setup.spools,
             [setup.cwd, *([os.environ["PWD"]] if "PWD" in os.environ else [])],
-            key, label,
+            key, label, str(about.get("step") or ""),
         )
         self._note(noted)
-        return self._engine(noted, setup, task_limit)
+        engine = self._engine(noted, setup, task_limit)
+        engine.lends = about.get("lends") is True
+        return engine
 
     def admit_launched(
         self, handle: LaunchedHandle, about: Mapping[str, Any], hello: Mapping[str, Any]
@@ -217,6 +234,19 @@ def _share(about: Mapping[str, Any]) -> NodeShare:
     if not node or any(character in node for character in "\t\n/"):
         raise LinkBroken(f"an engine on a host called {node!r}: that cannot stand in a row")
     return NodeShare(node, slots, max(1, cores))
+
+
+def _add_of_step(setup: Setup, about: Mapping[str, Any]) -> None:
+    """What the launcher of a step says of all its slots; see ``contexts/slurmlaunch``."""
+    divided, removes, variables = (about.get(each) or [] for each in
+                                   ("divided", "removes", "variables"))
+    is_sound = all(isinstance(each, str) for each in (*divided, *removes)) and all(
+        isinstance(each, bytes) and b"=" in each and b"\0" not in each for each in variables
+    )
+    if not is_sound:
+        raise LinkBroken("an engine that joins says of its step what is not understood")
+    setup.divided, setup.removes = list(divided), list(removes)
+    setup.variables = [*setup.variables, *variables]
 
 
 def _variables(about: Mapping[str, Any], slots: int) -> list[list[bytes]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 import threading
 import time
 from importlib.util import find_spec
@@ -131,11 +132,21 @@ class PlannedSlurm:
         ]
         here = environment.get("SLURMD_NODENAME")
         self.driver_node = here if any(here in job.nodes for job in jobs) else None
-        self.asks_for_gpus_by_sum = "SLURM_GPUS" in environment
+        self._asks_for_gpus_by_sum = "SLURM_GPUS" in environment
 
     def make(self, settings: Settings) -> SlurmContext:
         """The context, for a run that has its files now."""
         return SlurmContext(self, settings)
+
+    def count_gpus(self) -> None:
+        """A job that asked for GPUs by their sum has a number of its own on each node."""
+        if not self._asks_for_gpus_by_sum:
+            return
+        for job in self.jobs:
+            counts = client.gpus_by_node(ask(client.job_command(job.id)).text)
+            for step in self.steps:
+                if step.job == job.id and counts.get(step.node):
+                    step.gpus = counts[step.node]
 
 
 class SlurmContext:
@@ -148,7 +159,6 @@ class SlurmContext:
         self.gives_back = not options.no_retire and options.retire_cmd != ""
         self._planned = planned
         self._settings = settings
-        self._steps = {step.node: step for step in planned.steps}
         self._engines: list[SlurmEngine] = []
         self._watch: EndWatch | None = None
         self._giver: GiveBack | None = None
@@ -161,12 +171,16 @@ class SlurmContext:
         Raises:
             NoResources: srun cannot be called.
         """
-        if self._planned.asks_for_gpus_by_sum:
-            self._count_gpus()
-        started = []
+        self._planned.count_gpus()
+        started: list[SlurmEngine] = []
         for step in self._planned.steps:
             if step.node not in busy:
-                started.append(self._start(step, next_rank()))
+                try:
+                    started.append(self._start(step, next_rank()))
+                except NoResources:
+                    if not started:
+                        raise
+                    break  # those that were started are on their way, and are not let alone
         self._engines += started
         return started
 
@@ -175,24 +189,10 @@ class SlurmContext:
         setup = self._setup(share, rank)
         files = self._settings.files
         launch = os.urandom(16).hex()
-        command = srun_command(
-            step, _python(), files.engine_file, ["join", files.join, "--launch", launch]
+        process = start_step(
+            step, files.engine_file, ["join", files.join, "--launch", launch],
+            files.context_log(self.label),
         )
-        environment = srun_environment(callers_environment(), _options_file())
-        log = os.open(files.context_log(self.label), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            os.write(log, f"{time.strftime('%F %T')} {shlex.join(command)}\n".encode())
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
-                start_new_session=True,  # a Ctrl-C is the driver's to act on
-            )
-        except OSError as error:
-            raise NoResources(
-                f"srun cannot be called: {error.strerror}", where=step.node,
-                do="load Slurm's programs, or name hosts: -s HOST:COUNT",
-            ) from error
-        finally:
-            os.close(log)
         return SlurmEngine(process, step, setup, launch, self.label)
 
     def _setup(
@@ -210,14 +210,6 @@ class SlurmContext:
     def setup_again(self, share: NodeShare, rank: int, attach: str, spools: Sequence[str]) -> Setup:
         """Settings for an engine on that node which an earlier driver has started."""
         return self._setup(share, rank, attach, spools)
-
-    def _count_gpus(self) -> None:
-        """A job that asked for GPUs by their sum has a number of its own on each node."""
-        for job in self._planned.jobs:
-            counts = client.gpus_by_node(ask(client.job_command(job.id)).text)
-            for node in job.nodes:
-                if node in self._steps and counts.get(node):
-                    self._steps[node].gpus = counts[node]
 
     # ---- its end, and giving nodes back
 
@@ -257,10 +249,30 @@ class SlurmContext:
         giver.node(Gone(engine.node, engine.code or 0, active))
 
 
-def _python() -> str:
-    import sys
+def start_step(
+    step: Step, engine_file: str, arguments: Sequence[str], log_path: str
+) -> subprocess.Popen[bytes]:
+    """Call srun for a step; it ends when all processes of that have.
 
-    return sys.executable
+    Raises:
+        NoResources: It cannot be called.
+    """
+    command = srun_command(step, sys.executable, engine_file, arguments)
+    environment = srun_environment(callers_environment(), _options_file())
+    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
+        os.write(log, f"{time.strftime('%F %T')} {shlex.join(command)}\n".encode())
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+            start_new_session=True,  # a Ctrl-C is the driver's to act on
+        )
+    except OSError as error:
+        raise NoResources(
+            f"srun cannot be called: {error.strerror}", where=step.node,
+            do="load Slurm's programs, or name hosts: -s HOST:COUNT",
+        ) from error
+    finally:
+        os.close(log)
 
 
 def _options_file() -> list[bytes]:

@@ -7,14 +7,11 @@ engine has said which it is; before that it has been given nothing.
 
 from __future__ import annotations
 
-import os
 import signal
-import threading
-import time
 
+from overnight.contexts.stepproof import StepProof
 from overnight.contexts.survivors import leftovers_of
 from overnight.guard.slurmcalls import ask
-from overnight.guard.slurmproof import has_ended
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,24 +25,6 @@ if TYPE_CHECKING:
     from overnight.model.allocation import Step
     from overnight.model.messages import Setup
 
-ASK_EVERY_S = 5.0
-"""Slurm's controller serves everybody."""
-
-
-def is_named(launch: str) -> bool:
-    """Whether a process here has the name of a step in its command line: srun, or a rank."""
-    word = launch.encode()
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/cmdline", "rb") as file:
-                    if word in file.read(1 << 16).split(b"\0"):
-                        return True
-            except OSError:
-                continue  # it has ended meanwhile
-    return False
-
-
 class SlurmEngine:
     """The step of one node, and the engine in it.
 
@@ -55,11 +34,12 @@ class SlurmEngine:
         setup: What the engine is told.
         key: The engine's own name for itself, once it has called.
         context: Label of its context.
-        task_limit: None of its own.
+        task_limit: None of its own: its context has the run's.
     """
 
     read_fd = write_fd = -1  # its link is a connection that it makes
     task_limit = 0
+    lends = False  # its context says which are given back
 
     def __init__(
         self, process: subprocess.Popen[bytes], step: Step, setup: Setup, launch: str,
@@ -74,8 +54,7 @@ class SlurmEngine:
         self._noted: NotedEngine | None = None
         self._spools: Spools | None = None
         self._recorded: Recorded | None = None
-        self._is_proved = False
-        self._is_asking = False
+        self._proof: StepProof | None = None
 
     @property
     def code(self) -> int | None:
@@ -93,6 +72,7 @@ class SlurmEngine:
         self._noted = noted
         self._spools = spools
         self._recorded = recorded
+        self._proof = StepProof(noted.step, noted.node, self.launch if noted.is_here else "")
 
     def is_gone(self) -> bool:
         """Whether srun has ended."""
@@ -109,29 +89,7 @@ class SlurmEngine:
 
     def has_ended(self) -> bool:
         """Whether it is proved that nothing of the step runs; asked for in a thread."""
-        if not self._is_proved and not self._is_asking:
-            self._is_asking = True
-            threading.Thread(target=self._ask, name="overnight proof", daemon=True).start()
-        return self._is_proved
-
-    def _ask(self) -> None:
-        if self._proves():
-            self._is_proved = True
-            return
-        time.sleep(ASK_EVERY_S)
-        self._is_asking = False
-
-    def _proves(self) -> bool:
-        """On this very machine it is enough that no process of the step is left.
-
-        What its tasks have left is looked for then, by ``prove_ended``.
-        """
-        noted = self._noted
-        if noted is None:
-            return self.is_gone()
-        if noted.is_here:
-            return not is_named(self.launch)
-        return bool(noted.step) and has_ended(noted.step, self.node)
+        return self.is_gone() if self._proof is None else self._proof.is_there()
 
     def reports_left(self) -> Sequence[KeptReports]:
         """What is in its spools, once its step has ended.

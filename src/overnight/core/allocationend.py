@@ -32,7 +32,7 @@ def asks_after(now: float, end: float | None, grace_s: float) -> float:
     return max(0.0, min(stops_at(end, grace_s) - now, ASK_EVERY_S))
 
 
-def deadline_text(label: str, left_s: float, grace_s: float, go_on: str) -> str:
+def deadline_text(label: str, left_s: float, go_on: str) -> str:
     """What a person is told at the soft stop."""
     return (
         f"the allocation of {label} ends in {left_s:.0f} s: nothing new is started, running"

@@ -40,15 +40,17 @@ class SourceFailed:
 class EngineStarting:
     """A context has started the process of an engine; it may join."""
 
-    __slots__ = ("context", "engine", "is_guest", "task_limit")
+    __slots__ = ("context", "engine", "is_guest", "lends", "task_limit")
 
     def __init__(
-        self, engine: int, context: str, task_limit: int | None = None, is_guest: bool = False
+        self, engine: int, context: str, task_limit: int | None = None, is_guest: bool = False,
+        lends: bool = False,
     ) -> None:
         self.engine = engine
         self.context = context
         self.task_limit = task_limit  # of its context, 0 for none; None: the run's
         self.is_guest = is_guest  # somebody else has started it, and may end it
+        self.lends = lends  # its node is given back when nothing is left for it
 
 
 class EngineAwaited:

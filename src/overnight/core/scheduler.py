@@ -153,6 +153,7 @@ class Scheduler:
         self._source_ended = False
         self._has_looked_again = False
         self._is_reading = False
+        self._lenders = set(policy.gives_back)  # contexts whose nodes are given back
         self._asked_for_engines = False
         self._awaits_engines = False  # asked, and the answer is not here yet
         self._losses = 0  # engines lost since the last report of any
@@ -194,6 +195,11 @@ class Scheduler:
             HostMeasured: self.on_host_measured,
             StopAsked: self.on_stop_asked,
         }
+
+    def lend(self, context: str, is_lent: bool) -> None:
+        """Before the first step: whether nodes of this context are given back."""
+        if is_lent:
+            self._lenders.add(context)
 
     @property
     def barrier_line(self) -> int | None:
@@ -237,6 +243,8 @@ class Scheduler:
         self._awaits_engines = False
         engine = self.pool.add(event.engine, event.context, event.task_limit)
         engine.is_guest = event.is_guest
+        if event.lends:
+            self._lenders.add(event.context)
 
     def on_engine_awaited(self, event: EngineAwaited) -> None:
         engine = self.pool.add(event.engine, event.context)
@@ -795,7 +803,7 @@ class Scheduler:
                 engine.state = p.DRAINING
             is_idle = engine.state in (p.JOINED, p.DRAINING) and not engine.held
             if is_idle and (engine.state == p.DRAINING or engine.wants_to_leave):
-                engine.is_dry = engine.context in self.policy.gives_back
+                engine.is_dry = engine.context in self._lenders
                 self._close(engine)
 
     def _let_dry_ones_leave(self) -> None:
@@ -803,12 +811,12 @@ class Scheduler:
 
         One stays, whichever has run dry last: the list may have grown.
         """
-        if not self.policy.gives_back or not self._has_run_dry():
+        if not self._lenders or not self._has_run_dry():
             return
         staying = sum(engine.state <= p.OPEN for engine in self.pool)
         for engine in self.pool:
             if staying > 1 and engine.state == p.OPEN and not engine.held \
-                    and engine.context in self.policy.gives_back:
+                    and engine.context in self._lenders:
                 staying -= 1
                 engine.is_dry = True
                 self._close(engine)

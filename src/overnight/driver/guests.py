@@ -108,6 +108,7 @@ class Guests:
         self._farewells: dict[int, Farewell] = {}
         self._by_key: dict[str, EngineEnd] = {}  # all that ever came
         self._expected: dict[str, Expected] = {}  # by launch: started here, have not called
+        self._missed: set[str] = set()  # launches that are not waited for any more
         self._launched: dict[int, EngineEnd] = {}  # by id: started here, have called
         self._ended_at: dict[int, float] = {}  # by id: when what had started it was seen to end
         self._absent: dict[int, EngineEnd] = {}  # by id: may come back
@@ -127,7 +128,7 @@ class Guests:
         """A context has started this engine: it will call, under the name of its launch."""
         engine = self._host.make_engine(handle, NoLink())
         self._expected[handle.launch] = Expected(engine, time.monotonic())
-        self._host.happened(EngineStarting(engine.id, handle.context, handle.task_limit))
+        self._host.happened(EngineStarting(engine.id, handle.context))
 
     def busy_nodes(self) -> set[str]:
         """Hosts that have, or may have, an engine that cannot be reached now."""
@@ -184,7 +185,9 @@ class Guests:
         known = self._by_key.get(about["id"])
         if known is None and hello.get("generation") != 0:
             raise LinkBroken("it belongs to another driver, or was taken in by none that we know")
-        if known is None and about.get("launch"):
+        if known is None and about.get("launch") in self._missed:
+            raise LinkBroken("it calls too late: it is not waited for any more")
+        if known is None and about.get("launch") in self._expected:
             known = self._take_expected(newcomer, about, hello)
             self._host.happened(*known.take(said))
             return
@@ -210,18 +213,15 @@ class Guests:
         self._by_key[handle.key] = engine
         self._host.attach(engine)
         self._host.happened(EngineStarting(
-            engine.id, handle.context, handle.task_limit, is_guest=True
+            engine.id, handle.context, handle.task_limit, is_guest=True, lends=handle.lends
         ))
         return engine
 
     def _take_expected(
         self, newcomer: Newcomer, about: dict[str, Any], hello: dict[str, Any]
     ) -> EngineEnd:
-        """One that a context has started: it is awaited, or too late."""
-        expected = self._expected.get(str(about["launch"]))
-        if expected is None:
-            raise LinkBroken("this driver has not started it, or does not wait for it any more")
-        engine = expected.engine
+        """One that a context of this run has started."""
+        engine = self._expected[about["launch"]].engine
         handle: LaunchedHandle = engine.handle  # type: ignore[assignment]  # a launched one
         self._joins.admit_launched(handle, about, hello)
         del self._expected[handle.launch]
@@ -310,6 +310,7 @@ class Guests:
     def _miss(self, engine: EngineEnd, reason: str) -> None:
         handle: LaunchedHandle = engine.handle  # type: ignore[assignment]  # a launched one
         del self._expected[handle.launch]
+        self._missed.add(handle.launch)
         self._host.tell("error", f"no engine on {handle.node}: {reason}")
         self._host.happened(EngineLost(engine.id, reason))
 

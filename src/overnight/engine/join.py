@@ -49,6 +49,11 @@ usage: python RUN_engine.pyz join RUN_join [options]
   --task-limit N         the context leaves after N tasks
   --share VAR=A,B,...    the value of VAR for each slot; may be repeated
   --launch TEXT          handed to the driver, for whoever started this
+ and of a step of a manager, from whoever launches it:
+  --divide VAR,...       variables whose lists are divided among the slots
+  --without VAR,...      variables that tasks do not get; VAR* stands for any ending
+  --set VAR=VALUE        a variable that tasks get; may be repeated
+  --lends yes            the node is given back when nothing is left for it
 """
 
 
@@ -76,6 +81,10 @@ class Request:
         self.task_limit = 0
         self.shares: list[tuple[str, list[str]]] = []
         self.launch = ""
+        self.divided: list[str] = []
+        self.removes: list[str] = []
+        self.variables: list[bytes] = []
+        self.lends = False
 
     def about(self) -> dict[str, object]:
         """What HELLO says of it."""
@@ -90,7 +99,8 @@ class Request:
                  for name, values in self.shares]
                 for slot in range(slots if self.shares else 0)
             ],
-            "launch": self.launch, "step": _step() if self.launch else "",
+            "divided": self.divided, "removes": self.removes, "variables": self.variables,
+            "lends": self.lends, "launch": self.launch, "step": _step() if self.launch else "",
         }
 
 
@@ -125,6 +135,7 @@ def _set(request: Request, name: str, value: str) -> bool:
         "-n": "slots", "--slots": "slots", "--jobs": "slots", "-j": "slots",
         "--cores-per-task": "cores_per_task", "--task-limit": "task_limit",
     }
+    lists = {"--divide": "divided", "--without": "removes"}
     texts = {"--label": "label", "-l": "label", "--node": "node", "--launch": "launch"}
     if name in numbers:
         if not value.isdigit():
@@ -132,6 +143,12 @@ def _set(request: Request, name: str, value: str) -> bool:
         setattr(request, numbers[name], int(value))
     elif name in texts:
         setattr(request, texts[name], value)
+    elif name in lists:
+        setattr(request, lists[name], value.split(","))
+    elif name == "--set" and "=" in value:
+        request.variables.append(os.fsencode(value))
+    elif name == "--lends":
+        request.lends = value == "yes"
     elif name == "--share" and "=" in value:
         variable, _, values = value.partition("=")
         request.shares.append((variable, values.split(",")))

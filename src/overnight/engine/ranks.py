@@ -13,7 +13,7 @@ import time
 from struct import unpack
 
 from overnight.core import engine_events as e
-from overnight.engine.attach import Door, check_folder
+from overnight.net.door import Door, check_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
