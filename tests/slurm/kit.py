@@ -23,10 +23,14 @@ LOOK_S = 0.1
 ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
 
 
-def wait_until(condition: Callable[[], object], what: str, within_s: float = 60) -> None:
+def wait_until(
+    condition: Callable[[], object], what: str, within_s: float = 60,
+    story: Callable[[], str] = str,
+) -> None:
+    """Wait for a condition, or fail with what there is to say of it."""
     deadline = time.monotonic() + within_s
     while not condition():
-        assert time.monotonic() < deadline, f"not so after {within_s:g} s: {what}"
+        assert time.monotonic() < deadline, f"not so after {within_s:g} s: {what}\n{story()}"
         time.sleep(LOOK_S)
 
 

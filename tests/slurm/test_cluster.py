@@ -12,8 +12,13 @@ srun -N 1 -n 1 --overlap --mem=0 sleep 1000 & step=$!
 until {step} | grep -q RUNNING; do sleep 0.1; done
 {step} > running
 kill -KILL $step
-scancel --signal=KILL $SLURM_JOB_ID.0
-until {step} > gone 2>&1 && false || grep -q 'not found' gone; do sleep 0.1; done
+touch gone
+until grep -q 'not found' gone; do
+    scancel --signal=KILL $SLURM_JOB_ID.0
+    sleep 0.2
+    {step} > gone 2>&1
+done
+true
 """
 
 

@@ -36,7 +36,7 @@ def test_nodes_that_run_dry_are_given_back_while_the_run_goes_on(job: Job) -> No
     wait_until(
         lambda: set(call("scontrol", "show", "hostnames", job.describe()["NodeList"]).split())
         == kept,
-        "just these are kept",
+        "just these are kept", 120, job.log,
     )
     (job.folder / "go").touch()
     assert job.wait() == "COMPLETED", job.log()
