@@ -73,6 +73,14 @@ def test_a_node_waits_while_a_failed_task_is_to_be_tried_again() -> None:
     assert first.queue
 
 
+def test_nodes_wait_while_one_is_cut_off_whose_tasks_may_need_them() -> None:
+    bench = Bench(tasks(2)).begin()
+    first, second = node(bench), node(bench)
+    bench.step(ev.EngineCutOff(second.id, "its node has failed"))
+    bench.end(first, next(iter(first.queue)).task.id)
+    assert not first.is_closing
+
+
 def test_nodes_of_other_contexts_stay_to_the_end() -> None:
     bench = Bench(tasks(2)).begin()
     first, _ = bench.engine(1, "SSH0"), node(bench)

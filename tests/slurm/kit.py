@@ -84,6 +84,14 @@ class Cluster:
         engine = runner if b"SLURM_LOCALID=0" not in _environment(runner) else _parent(runner)
         os.kill(engine, signal.SIGKILL)
 
+    def kill_ours_on(self, node: str, job: Job) -> None:
+        """SIGKILL to the engine and all ranks of a node, and to none of their tasks."""
+        marks = {f"SLURMD_NODENAME={node}".encode(), job.mark.encode()}
+        for pid, entries in _environments():
+            words = _command(pid)
+            if marks <= entries and any(word.endswith(b"_engine.pyz") for word in words):
+                os.kill(pid, signal.SIGKILL)
+
     def kill_driver(self, job: Job) -> None:
         """SIGKILL to the driver of a job, whose batch script it is."""
         (pid,) = [

@@ -134,6 +134,24 @@ def test_an_engine_that_is_killed_loses_its_attempts_once_its_step_has_ended(
     ]  # fmt: skip
 
 
+def test_what_outlives_a_step_is_ended_before_its_tasks_are_given_out_again(
+    cluster: Cluster, job: Job
+) -> None:
+    # Slurm of this cluster follows processes by their parents: it loses these.
+    (job.folder / "Tasks").write_text(
+        "#DISBATCH REPEAT 4 touch on.$DISBATCH_TASKID.$OVERNIGHT_ATTEMPT; flock -n"
+        " lock.$DISBATCH_TASKID -c '[ $OVERNIGHT_ATTEMPT = 2 ] ||"
+        " until [ -e go.$SLURMD_NODENAME ]; do sleep 0.05; done' || touch twice\n"
+    )
+    job.submit(["-N", "2", "--ntasks-per-node=2"], f"{OVERNIGHT} run -p run Tasks")
+    wait_until(lambda: len(list(job.folder.glob("on.*.1"))) == 4, "two run on each node")
+    cluster.kill_ours_on("node2", job)
+    (job.folder / "go.node1").touch()
+    assert job.wait() == "COMPLETED", job.text() + job.log()
+    assert len(list(job.folder.glob("on.*.2"))) == 2, "those of the other node ran again"
+    assert not (job.folder / "twice").exists(), "two copies ran at one time"
+
+
 @pytest.mark.parametrize("node", ["node2"])
 def test_a_node_that_fails_costs_only_its_attempts(
     cluster: Cluster, job: Job, node: str

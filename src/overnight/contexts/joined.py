@@ -46,7 +46,7 @@ class JoinedEngine:
 
     def __init__(
         self, noted: NotedEngine, setup: Setup, spools: Spools, recorded: Recorded,
-        task_limit: int = 0,
+        task_limit: int = 0, engine_file: str = "",
     ) -> None:
         self.setup = setup
         self.node = noted.node
@@ -55,6 +55,7 @@ class JoinedEngine:
         self.task_limit = task_limit
         self._noted = noted
         self._proof: StepProof | None = None
+        self._engine_file = engine_file
         self._spools = spools
         self._recorded = recorded
 
@@ -99,6 +100,10 @@ class JoinedEngine:
         Returns:
             Numbers of processes that cannot be ended; none: nothing of it runs any more.
         """
+        if not self._noted.is_here and self._noted.step and not has_left(self._noted):
+            from overnight.contexts.stepsweep import sweep
+
+            return sweep(self._noted, self._engine_file, self.setup.kill_after_s, released)
         if not self._noted.is_here:
             return ()  # it has said itself that nothing runs; or the user has
         return leftovers_of(self._noted, self.setup, released, self._recorded)
@@ -200,7 +205,10 @@ class Joined:
         return self._engine(noted, setup, 0)
 
     def _engine(self, noted: NotedEngine, setup: Setup, task_limit: int) -> JoinedEngine:
-        return JoinedEngine(noted, setup, Spools(self._recorded), self._recorded, task_limit)
+        return JoinedEngine(
+            noted, setup, Spools(self._recorded), self._recorded, task_limit,
+            self._settings.files.engine_file,
+        )
 
     def set_up(self, engine: JoinedEngine, about: Mapping[str, Any]) -> None:
         """Give an engine that calls again the slots it says it has.

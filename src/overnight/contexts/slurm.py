@@ -193,7 +193,7 @@ class SlurmContext:
             step, files.engine_file, ["join", files.join, "--launch", launch],
             files.context_log(self.label),
         )
-        return SlurmEngine(process, step, setup, launch, self.label)
+        return SlurmEngine(process, step, setup, launch, self.label, files.engine_file)
 
     def _setup(
         self, share: NodeShare, rank: int, attach: str | None = None,

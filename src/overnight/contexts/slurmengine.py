@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 
 from overnight.contexts.stepproof import StepProof
+from overnight.contexts.stepsweep import sweep
 from overnight.contexts.survivors import leftovers_of
 from overnight.guard.slurmcalls import ask
 
@@ -43,7 +44,7 @@ class SlurmEngine:
 
     def __init__(
         self, process: subprocess.Popen[bytes], step: Step, setup: Setup, launch: str,
-        context: str,
+        context: str, engine_file: str,
     ) -> None:
         self.launch = launch
         self.node = step.node
@@ -51,6 +52,7 @@ class SlurmEngine:
         self.context = context
         self.key = ""
         self._process = process
+        self._engine_file = engine_file
         self._noted: NotedEngine | None = None
         self._spools: Spools | None = None
         self._recorded: Recorded | None = None
@@ -102,12 +104,14 @@ class SlurmEngine:
         return self._spools.read(self._noted)
 
     def prove_ended(self, released: Set[int]) -> Sequence[int]:
-        """End what it had started here, but what these tasks were allowed to leave.
+        """End what it had started, but what these tasks were allowed to leave.
 
         Returns:
             Numbers of processes that cannot be ended; none: nothing of it runs any more.
         """
         noted, recorded = self._noted, self._recorded
-        if noted is None or recorded is None or not noted.is_here:
-            return ()  # it was given nothing; or Slurm has said it
+        if noted is None or recorded is None:
+            return ()  # it was given nothing
+        if not noted.is_here:
+            return sweep(noted, self._engine_file, self.setup.kill_after_s, released)
         return leftovers_of(noted, self.setup, released, recorded)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 ANSWER_WITHIN_S = 15.0
 LOOK_EVERY_S = 0.02
 NO_ENGINE = -1
+KILL_AFTER_S = 2.0
 SIGKILL = 9
 
 
@@ -138,6 +139,7 @@ def find_survivors(
     for noted, files in found:
         is_over = bool(noted.step) and _step_has_ended(noted)
         if is_over and not noted.is_here:
+            _sweep_step(noted, files)
             gone.append(noted)
             continue
         if not is_over and _calls_again(noted, files, own):
@@ -166,6 +168,18 @@ def find_survivors(
         [path for noted in (*spooled, *(noted for _, noted in living)) for path in noted.spools],
         awaited,
     )
+
+
+def _sweep_step(noted: NotedEngine, files: RunFiles) -> None:
+    """What it may have left on its node is ended.
+
+    Raises:
+        ResumeRefused: Nobody could look, or something cannot be ended.
+    """
+    from overnight.contexts.stepsweep import sweep
+
+    if not has_left(noted) and sweep(noted, files.engine_file, KILL_AFTER_S, ()):
+        raise _elsewhere(noted, files)
 
 
 def _step_has_ended(noted: NotedEngine) -> bool:

@@ -809,9 +809,10 @@ class Scheduler:
     def _let_dry_ones_leave(self) -> None:
         """Engines that nothing is left for leave, where their nodes are given back.
 
-        One stays, whichever has run dry last: the list may have grown.
+        One stays, whichever has run dry last: the list may have grown. All stay while one is
+        cut off: what it runs may have to be given out again.
         """
-        if not self._lenders or not self._has_run_dry():
+        if not self._lenders or self.pool.absent or not self._has_run_dry():
             return
         staying = sum(engine.state <= p.OPEN for engine in self.pool)
         for engine in self.pool:

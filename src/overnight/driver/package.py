@@ -57,6 +57,7 @@ FAR_HALF = (
     "overnight.guard.adopt",
     "overnight.guard.group_kin",
     "overnight.guard.kin",
+    "overnight.guard.leftovers",
     "overnight.guard.processes",
     "overnight.guard.sweep",
     "overnight.engine",
@@ -78,6 +79,7 @@ FAR_HALF = (
     "overnight.engine.spool",
     "overnight.engine.starter",
     "overnight.engine.supervisor",
+    "overnight.engine.sweep",
     "overnight.engine.ticket",
 )
 """Modules of the engine file; a package stands before what is in it."""

@@ -3,6 +3,7 @@
     engine --fd N                   with the driver at descriptor N
     engine --fd N --launch NAME     the same, as the first rank of the step of that name
     rank --launch NAME              as another rank of that step: a runner of its engine
+    sweep RUN ...                   end what an engine has left here (``engine/sweep``)
 
 Or ``join FILE``: one that calls its driver itself (``engine/join``).
 
@@ -56,6 +57,10 @@ def main(arguments: Sequence[str]) -> int:
         from overnight.engine.join import main as join  # sockets and TLS: 40 ms, for whoever joins
 
         return join(arguments[1:])
+    if arguments[:1] == ["sweep"]:
+        from overnight.engine.sweep import main as sweep
+
+        return sweep(arguments[1:])
     if arguments[:1] == ["rank"] and arguments[1:2] == ["--launch"] and len(arguments) == 3:
         return be_rank(arguments[2])
     is_engine = arguments[:2] == ["engine", "--fd"]

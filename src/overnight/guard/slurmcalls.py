@@ -9,7 +9,7 @@ from overnight.formats.slurmclient import UNIX_TIMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 CALL_S = 30.0
 """A client whose controller is away tries for longer than anybody wants to wait."""
@@ -32,10 +32,19 @@ class Answer:
 
 def ask(
     command: Sequence[str], within_s: float = CALL_S, cwd: str | None = None,
-    variables: Mapping[str, str] | None = None,
+    without: Sequence[str] = (),
 ) -> Answer:
-    """Call a client, and wait for it; not in the driver's loop."""
-    environment = {**os.environ, **UNIX_TIMES, **(variables or {})}
+    """Call a client, and wait for it; not in the driver's loop.
+
+    Args:
+        command: Program and arguments.
+        within_s: It is ended after that.
+        cwd: Where it is called.
+        without: Names of variables that it does not get.
+    """
+    environment = {**os.environ, **UNIX_TIMES}
+    for name in without:
+        environment.pop(name, None)
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

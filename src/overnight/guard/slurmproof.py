@@ -24,8 +24,12 @@ def has_ended(step: str, node: str) -> bool:
         step: ``JOB.STEP``.
         node: On which it ran.
     """
-    job = step.partition(".")[0]
-    return _step_is_gone(step) or _job_is_without(job, node) or _node_failed(node)
+    return _step_is_gone(step) or is_without_node(step.partition(".")[0], node)
+
+
+def is_without_node(job: str, node: str) -> bool:
+    """Whether Slurm says that a job has ended, or does not use this node any more."""
+    return _job_is_without(job, node) or _node_failed(node)
 
 
 def job_has_ended(job: str) -> bool:
