@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 
 from overnight.cli.arguments import cores, count, positive
@@ -128,6 +129,8 @@ def _launch(planned: PlannedSlurm, files: RunFiles, options: RunOptions) -> int:
     def tell(level: str, text: str) -> None:
         print(f"{PROGRAM}: {text}", file=sys.stderr)
 
+    # Slurm's warning is for the engines, which have it too: this script ends when they have.
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
     return launch(planned, files, options, drain, tell)
 
 

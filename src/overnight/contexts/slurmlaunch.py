@@ -9,7 +9,6 @@ asks the driver to let them go when the allocation is about to end.
 from __future__ import annotations
 
 import os
-import signal
 import time
 
 from overnight.contexts.endwatch import EndWatch
@@ -59,7 +58,6 @@ def launch(
         running[step.node] = start_step(
             step, files.engine_file, arguments, files.context_log(planned.label)
         )
-    signal.signal(signal.SIGTERM, lambda number, frame: None)  # the engines have it too
     return _mind(planned, running, options, gives_back, drain, tell)
 
 
