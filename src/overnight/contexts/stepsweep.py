@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from overnight.engine.sweep import SOMETHING_LEFT
+from overnight.guard.leftovers import SOMETHING_LEFT
 from overnight.guard.slurmcalls import ask
 from overnight.guard.slurmproof import is_without_node
 

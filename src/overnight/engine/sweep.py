@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import sys
 
-from overnight.guard.leftovers import GoneEngine, end_leftovers
+from overnight.guard.leftovers import SOMETHING_LEFT, GoneEngine, end_leftovers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-SOMETHING_LEFT = 3
-"""Exit status when processes are alive in spite of SIGKILL; their numbers are printed."""
 
 
 def main(arguments: Sequence[str]) -> int:
