@@ -168,7 +168,7 @@ def test_a_node_that_fails_costs_only_its_attempts(
     cluster.lab("fault", "power-off", node)
     try:
         (job.folder / "go").touch()
-        wait_until((job.folder / f"on.{task}.2").exists, "it is given out again", 150)
+        wait_until((job.folder / f"on.{task}.2").exists, "it is given out again", 150, job.log)
         assert job.wait() == "COMPLETED", job.text() + job.log()
     finally:
         cluster.lab("fault", "undo", node)
