@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,27 @@ def slow_folder(tmp_path: Path) -> Iterator[file_systems.SlowFolder]:
         yield folder
 
 
+@pytest.fixture
+def must_be_golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares a text with the file of that name below ``tests/golden``."""
+
+    def compare(name: str, text: str) -> None:
+        path = Path(__file__).parent / "golden" / name
+        if request.config.getoption("--bless"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert text == path.read_text()
+
+    return compare
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("overnight")
     group.addoption(
         "--with-later", action="store_true", help="play what waits for a later part as well"
+    )
+    group.addoption(
+        "--bless", action="store_true", help="write golden files anew, to be read before a commit"
     )
     group.addoption(
         "--original",

@@ -69,6 +69,20 @@ def _ps() -> str | None:
     return None if shutil.which("ps") else "ps not found"
 
 
+SLURM_PROGRAMS = ("slurmctld", "slurmd", "srun", "munged")
+
+
+def _slurm() -> str | None:
+    """What a real cluster on this machine lacks: its daemons run in namespaces of their own."""
+    if missing := _mounts():
+        return missing
+    if not (lab_folder() / "slurm").exists():
+        return f"no lab in {lab_folder()}"
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    lacking = [name for name in SLURM_PROGRAMS if not shutil.which(name, path=path)]
+    return f"not installed: {', '.join(lacking)}" if lacking else None
+
+
 def _python(version: tuple[int, int]) -> Probe:
     def probe() -> str | None:
         name = "python" + ".".join(map(str, version))
@@ -88,14 +102,20 @@ def _ssh_hosts() -> str | None:
     return f"{', '.join(absent)} not found" if absent else None
 
 
+def _mpirun() -> str | None:
+    return None if shutil.which("mpirun") else "mpirun not found"
+
+
 PARTS: dict[str, Probe] = {
     "fuse": _fuse,
     "mounts": _mounts,
+    "mpirun": _mpirun,
     "namespaces": _namespaces,
     "ps": _ps,
     "python3.9": _python((3, 9)),
     "root": _root,
     "ssh hosts": _ssh_hosts,
+    "slurm": _slurm,
 }
 
 

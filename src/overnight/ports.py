@@ -124,6 +124,7 @@ if TYPE_CHECKING:
         key: str
         context: str
         task_limit: int
+        lends: bool
 
         @property
         def spool_paths(self) -> Sequence[str]:
@@ -131,6 +132,14 @@ if TYPE_CHECKING:
 
         def has_ended(self) -> bool:
             """Whether it is certain that its process has ended. False: nobody knows."""
+
+    class LaunchedHandle(JoinedHandle, Protocol):
+        """An engine that a context has started elsewhere, and that calls."""
+
+        launch: str
+
+        def called(self, noted: Any, spools: Any, recorded: Recorded) -> None:
+            """It has called, and is noted (``contexts.noted``, ``contexts.survivors``)."""
 
     class Joins(Protocol):
         """Takes in engines that call the run."""
@@ -140,6 +149,16 @@ if TYPE_CHECKING:
             next_rank: Callable[[], int],
         ) -> JoinedHandle:
             """Take in an engine by what it says of itself, and note it for later drivers.
+
+            Raises:
+                NoResources: It cannot be taken in.
+                LinkBroken: What it says cannot be understood.
+            """
+
+        def admit_launched(
+            self, handle: LaunchedHandle, about: Mapping[str, Any], hello: Mapping[str, Any]
+        ) -> None:
+            """Take in an engine that a context has started, and note it for later drivers.
 
             Raises:
                 NoResources: It cannot be taken in.
@@ -177,6 +196,26 @@ if TYPE_CHECKING:
         ) -> Setup:
             """Settings for an engine on that node which an earlier driver has started."""
 
+    class Allocation(Protocol):
+        """A context whose nodes are lent by a manager: they end, and can be given back."""
+
+        label: str
+        gives_back: bool
+
+        def watch(self, post: Post, tell: Callable[[str, str], None]) -> None:
+            """The run begins: from now on it hears when the allocation is about to end.
+
+            Args:
+                post: The door into the driver.
+                tell: Takes level and text, from any thread.
+            """
+
+        def give_back(self, engine: EngineHandle) -> None:
+            """Nothing is left for the node of an engine that is leaving, if it is one of ours."""
+
+        def close(self) -> None:
+            """The run is over."""
+
     class Observer(Protocol):
         """Who is told. It may fail and may drop; records are not observers' business."""
 
@@ -212,7 +251,8 @@ if TYPE_CHECKING:
 
     KeptPairs = Sequence[tuple[Attempt, Report]]
 else:
-    Source = EngineHandle = JoinedHandle = Joins = Context = Observer = Screen = object
+    Source = EngineHandle = JoinedHandle = LaunchedHandle = Joins = object
+    Context = Allocation = Observer = Screen = object
 
 
 class Survivors:

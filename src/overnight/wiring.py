@@ -32,6 +32,7 @@ from overnight.driver.prefix import check_names, name_tasks, new_files
 from overnight.driver.record import Record
 from overnight.errors import OvernightError, PrefixTaken, ResumeRefused, UsageError
 from overnight.formats.hostport import parse_use_address
+from overnight.formats.slurm import batch_job
 from overnight.formats.taskfile import TaskReader
 from overnight.formats.utilscript import script_text
 from overnight.guard.private import private_directory
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from overnight.model.messages import Setup
     from overnight.model.options import RunOptions
     from overnight.net.listener import Arrival
-    from overnight.ports import Context, Observer, Source
+    from overnight.ports import Allocation, Context, Observer, Source
     from overnight.sources.earlier import Earlier
 
 STDIN = 0
@@ -89,9 +90,9 @@ class Plan:
         Raises:
             OvernightError: It cannot be run as it stands; nothing was made or started.
         """
-        self.options = options
         self.is_stream = _is_stream(options.task_file or "")
         self.notices: list[str] = []
+        self.options = options = self._goes_on_with_job(options)
         self.notify: Callable[[str], None] = self.notices.append
         self.contexts: list[PlannedContext] = (
             [] if options.startup_only else choose_contexts(options, os.environ)
@@ -110,6 +111,22 @@ class Plan:
         self.has_compared = False
         if options.resume_from:
             self._compare_with_earlier()
+
+    def _goes_on_with_job(self, options: RunOptions) -> RunOptions:
+        """The options, or those of a resume where Slurm has started this job again."""
+        if not os.environ.get("SLURM_RESTART_COUNT"):
+            return options
+        from overnight.driver.requeued import run_of_this_job
+
+        earlier = run_of_this_job(options, os.environ)
+        if earlier is None:
+            return options
+        self.notices.append(
+            f"Slurm has started this job again: it goes on with {earlier.status}"
+        )
+        options = type(options)(**options.chosen())
+        options.prefix, options.resume_from = earlier.prefix, (earlier.status,)
+        return options
 
     def _open_list(self) -> Source:
         path = self.options.task_file
@@ -269,6 +286,13 @@ class Run:
         )
         self._settings = settings
         self._contexts: list[Context] = [each.make(settings) for each in self.plan.contexts]
+        # By what they can do: importing a manager's context costs a start that has none 10 ms.
+        self._allocations: list[Allocation] = [
+            each for each in self._contexts  # type: ignore[misc]  # it can give back: it is one
+            if hasattr(each, "give_back")
+        ]
+        for each in self._allocations:
+            self.scheduler.lend(each.label, each.gives_back)
         with made_or_removed(self._paths()):
             pack(self.files.engine_file)  # engines on other machines are looked for with it
             self._survivors = self._find_survivors()
@@ -320,7 +344,8 @@ class Run:
         kept.prefix = files.prefix
         kept.resume_from = tuple(map(os.path.realpath, options.resume_from))
         self._description = Description(
-            kept, os.getcwd(), self.generation, self.plan.source.total, self.started_at
+            kept, os.getcwd(), self.generation, self.plan.source.total, self.started_at,
+            job=batch_job(os.environ).partition("/")[0],
         )
         self._description.write(files)
         self._log = RunLog(options.logfile or files.driver_log, options.loglevel)
@@ -345,7 +370,7 @@ class Run:
         self._driver = Driver(
             self.scheduler, plan.source, self._record, self._contexts,
             [LogObserver(self._log), *observers], self._measures_host, self._survivors,
-            **self._for_joining(),
+            allocations=self._allocations, **self._for_joining(),
         )
         self._open_control(self._driver)
         for notice in plan.notices:
@@ -450,7 +475,8 @@ class Run:
         """
         try:
             options = self.plan.options
-            if options.listen or options.startup_only or self._survivors.awaited:
+            is_awaited = self._survivors.awaited or self._allocations
+            if options.listen or options.startup_only or is_awaited:
                 self.reception.open()
             verdict = self.driver.run()
             lives = any(not engine.is_gone() for engine in self._survivors.engines)

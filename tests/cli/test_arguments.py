@@ -187,7 +187,7 @@ def test_what_is_short_for_an_option_of_disbatchs_is_so_here(short, option):
 
 
 def test_ours_may_be_cut_short_where_disbatch_has_nothing_alike():
-    assert options("--keep", "1h", "Tasks").keep_reports == 3600
+    assert options("--keep-r", "1h", "Tasks").keep_reports == 3600
     assert options("--always", "Tasks").always_shell
     assert ours("--time", "5", "Tasks").timeout == 5
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from overnight.core.allocate import NodeShare, SlurmJob, slurm_shares, ssh_shares
+from overnight.core.allocate import NodeShare, slurm_shares, ssh_shares
 from overnight.errors import OvernightError, ResumeRefused
 from overnight.formats import statusfile
 from overnight.formats.hostlist import expand_nodelist, read_ssh_nodes
-from overnight.formats.slurm import per_node_counts
+from overnight.formats.slurm import per_node_counts, read_jobs
 from overnight.formats.taskfile import Suspicion, TaskReader
 from overnight.model.report import SNIPPET_END, Leak
 from overnight.model.task import Barrier, DoneBefore, PerEngine, Task
@@ -100,7 +100,7 @@ def arithmetic(fact: Fact) -> Fact:
             cores = read_ssh_nodes(fact["nodes_arg"], THIS_HOST)
             shares, _ = ssh_shares(cores, fact["c"], fact["t"])
             return _shares(shares)
-        job = _slurm_job(fact["env"])
+        (job,) = read_jobs(fact["env"])
         shares, warnings = slurm_shares(job, fact["c"], fact["t"], fact["fill"])
     except (OvernightError, ValueError) as error:
         return {"error": str(error)}
@@ -157,21 +157,6 @@ def _judged_item(item: Task | Barrier | PerEngine | DoneBefore) -> Iterator[list
     elif isinstance(item, DoneBefore):
         for id, row in enumerate(item.rows.split(b"\n")[:-1], item.id):
             yield [id, "S", _text(row)]
-
-
-def _slurm_job(env: dict[str, str]) -> SlurmJob:
-    def number(name: str) -> int | None:
-        return int(env[name]) if name in env else None
-
-    tasks = env.get("SLURM_TASKS_PER_NODE")
-    return SlurmJob(
-        nodes=expand_nodelist(env["SLURM_NODELIST"]),
-        cores=per_node_counts(env["SLURM_JOB_CPUS_PER_NODE"]),
-        tasks=None if tasks is None else per_node_counts(tasks),
-        cores_per_task=number("SLURM_CPUS_PER_TASK"),
-        tasks_per_node=number("SLURM_NTASKS_PER_NODE"),
-        has_gpus="CUDA_VISIBLE_DEVICES" in env or "GPU_DEVICE_ORDINAL" in env,
-    )
 
 
 def _shares(shares: list[NodeShare]) -> Fact:

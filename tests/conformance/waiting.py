@@ -10,7 +10,6 @@ QUEUE = "part D: the queue, notebooks, GPUs"
 WATCHING = "part E: watching and being told"
 
 CASES = {
-    "ctx-slurm": MANY_MACHINES,
     "kvs-class": PROGRAMS_DRIVE,
     "kvs-command": PROGRAMS_DRIVE,
     "kvs-info": PROGRAMS_DRIVE,
@@ -30,6 +29,5 @@ BUG_AREAS = {
     "nvidia-smi": QUEUE,
     "queue-control": QUEUE,
     "queue-run": QUEUE,
-    "slurm": MANY_MACHINES,
     "web": WATCHING,
 }

@@ -120,7 +120,8 @@ def test_tasks_per_node_that_do_not_fit_are_said(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [["--fill"], ["-K"], ["--no-retire"], ["--use-address", "localhost:0"]]
+    "option", [["--fill"], ["-K"], ["--no-retire"], ["--use-address", "localhost:0"],
+               ["--grace", "1m"], ["--keep-slurm-env"]]
 )
 def test_what_has_a_meaning_elsewhere_alone_changes_nothing_here(
     stage: Stage, option: list[str]

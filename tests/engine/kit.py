@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from overnight.driver.package import pack
 from overnight.formats import link as f
@@ -68,6 +69,7 @@ class Driver:
         kept: Reports with their attempts, from a time without driver.
         recalled: Ids handed back.
         notices: Texts for the log.
+        rooms: Numbers of slots, where they were not what it was told.
         kinds: Of all frames, in order.
     """
 
@@ -81,6 +83,7 @@ class Driver:
         self.kept: list[tuple[Attempt, Report]] = []
         self.recalled: list[int] = []
         self.notices: list[str] = []
+        self.rooms: list[int] = []
         self.kinds: list[int] = []
         self.last_sequence = 0
         self._acknowledges = acknowledges
@@ -178,12 +181,18 @@ class Driver:
             self.commands += commands
         elif kind == m.RECALLED:
             self.recalled += f.decode_ids(payload)
-        elif kind == m.NOTICE:
-            self.notices.append(str(f.decode_control(payload)["text"]))
+        elif kind in (m.ROOM, m.NOTICE):
+            self._note(f.decode_control(payload))
         if sequence:
             self.last_sequence = sequence
             if self._acknowledges:
                 self.acknowledge()
+
+    def _note(self, said: dict[str, Any]) -> None:
+        if "slots" in said:
+            self.rooms.append(said["slots"])
+        else:
+            self.notices.append(str(said["text"]))
 
     def report_of(self, id: int) -> Report:
         """The report of a task, waited for."""
@@ -238,11 +247,12 @@ def engine_file(folder: Path) -> str:
 @contextmanager
 def started(
     folder: Path, python: str = sys.executable, environment: dict[str, str] | None = None,
-    acknowledges: bool = True, through: Sequence[str] = (), **changes: object,
+    acknowledges: bool = True, through: Sequence[str] = (), launch: str = "", **changes: object,
 ) -> Iterator[Started]:
     """An engine in its own process; ended at the end, and looked for afterwards.
 
-    ``through`` is a command that becomes the one given to it.
+    ``through`` is a command that becomes the one given to it; ``launch`` the name of a step
+    of which the engine is the first rank.
     """
     setup = setup_for(folder, **changes)
     ours, theirs = socket.socketpair()
@@ -250,6 +260,7 @@ def started(
     log = folder / "engine.log"
     writing = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     command = [*through, *engine_command(python, engine_file(folder), theirs.fileno())]
+    command += ["--launch", launch] if launch else []
     pid = os.posix_spawn(
         command[0], command,
         os.environ if environment is None else environment,

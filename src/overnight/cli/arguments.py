@@ -240,6 +240,11 @@ def _add_context(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-K", "--no-retire", action="store_true", help="give no node back")
     group.add_argument("-k", "--retire-cmd", metavar="COMMAND",
                        help="command that gives a node back; '' for none; not with -s")
+    group.add_argument("--grace", type=seconds, default=0.0, metavar="T",
+                       help="what running tasks get to finish before the end of a Slurm"
+                            " allocation: from then on nothing new is started (default: 0)")
+    group.add_argument("--keep-slurm-env", action="store_true",
+                       help="leave tasks the variables of the Slurm step they run in")
     group.add_argument("-S", "--startup-only", action="store_true",
                        help="start without resources and wait for contexts to be added")
     group.add_argument("--use-address", metavar="HOST:PORT",
@@ -346,6 +351,10 @@ def options_of(parsed: argparse.Namespace, is_compatible: bool) -> RunOptions:
         "startup_only": parsed.startup_only,
         "use_address": parsed.use_address,
         "remote_python": parsed.remote_python,
+        "no_retire": parsed.no_retire,
+        "retire_cmd": parsed.retire_cmd,
+        "grace": parsed.grace,
+        "keep_slurm_env": parsed.keep_slurm_env,
         "always_shell": parsed.always_shell,
         "late_output": late if parsed.late_output is None else parsed.late_output,
         "exit_code": parsed.exit_code,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 
 from overnight.cli.arguments import cores, count, positive
 from overnight.cli.join import become_engine
-from overnight.contexts.choose import choose_contexts
+from overnight.contexts.choose import choose_contexts, names_slurm
 from overnight.driver.describe import read_description
 from overnight.driver.lock import is_gone, read_owner
 from overnight.errors import NoResources, OvernightError, UsageError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from overnight.contexts.choose import PlannedContext
+    from overnight.contexts.slurm import PlannedSlurm
 
 RUN_DONE = "Run done, context not registering."
 NO_MONITOR = "Cannot contact the disBatch server. This usally means the run has ended."
@@ -106,7 +108,30 @@ def _options(files: RunFiles, parsed: argparse.Namespace) -> RunOptions:
         tasks_per_node=parsed.tasksPerNode or of_run.tasks_per_node,
         env_resource=tuple(parsed.env_resource) or of_run.env_resource,
         gpu=parsed.gpu or of_run.gpu,
+        no_retire=parsed.no_retire, retire_cmd=parsed.retire_cmd,
+        context_task_limit=parsed.context_task_limit, grace=of_run.grace,
+        keep_slurm_env=of_run.keep_slurm_env,
     )
+
+
+def _launch(planned: PlannedSlurm, files: RunFiles, options: RunOptions) -> int:
+    """Add the allocation that this script was submitted to."""
+    from overnight.cli.ask import ask
+    from overnight.contexts.slurmlaunch import launch
+
+    def drain(label: str) -> None:
+        tell("warning", f"the allocation of {label} is about to end: it takes no more tasks")
+        try:
+            ask(files, {"verb": "drain", "targets": [label]})
+        except OvernightError as error:
+            tell("warning", str(error))
+
+    def tell(level: str, text: str) -> None:
+        print(f"{PROGRAM}: {text}", file=sys.stderr)
+
+    # Slurm's warning is for the engines, which have it too: this script ends when they have.
+    signal.signal(signal.SIGTERM, lambda number, frame: None)
+    return launch(planned, files, options, drain, tell)
 
 
 def _add(files: RunFiles, options: RunOptions, parsed: argparse.Namespace) -> int:
@@ -117,6 +142,8 @@ def _add(files: RunFiles, options: RunOptions, parsed: argparse.Namespace) -> in
     for context in choose_contexts(options, os.environ):
         for note in context.notes:
             print(f"{PROGRAM}: {note}", file=sys.stderr)
+        if names_slurm(options, os.environ):
+            return _launch(context, files, options)  # type: ignore[arg-type]  # it is one
         shares = [share for share in context.nodes if share.node == here]
         if not shares:
             raise NoResources(

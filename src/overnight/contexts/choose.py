@@ -14,6 +14,7 @@ from overnight.core.allocate import NodeShare, ssh_shares
 from overnight.core.devices import GPU_VARIABLES, Division, divide
 from overnight.errors import NoResources, UsageError
 from overnight.formats.hostlist import parse_ssh_nodes
+from overnight.formats.slurm import job_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,18 @@ def choose_contexts(
     """
     if options.label and "/" in options.label:
         raise UsageError(f"a label names files: {options.label!r} must not hold a slash")
+    if names_slurm(options, environment):
+        from overnight.contexts.slurm import plan_slurm
+
+        return [plan_slurm(options, environment, divided_variables(options))]
     return [_hosts(options, environment)]
+
+
+def names_slurm(options: RunOptions, environment: Mapping[str, str]) -> bool:
+    """Whether a run uses the allocation it is in: unless hosts or slots here were named."""
+    if options.jobs is not None or options.ssh_node or environment.get(SSH_NODES_VARIABLE):
+        return False
+    return job_id(environment) is not None
 
 
 def divided_variables(options: RunOptions) -> list[str]:
@@ -132,13 +144,6 @@ def _named_cores(
         return parse_ssh_nodes(options.ssh_node, here)
     if environment.get(SSH_NODES_VARIABLE):
         return parse_ssh_nodes([environment[SSH_NODES_VARIABLE]], here)
-    is_slurm = environment.get("SLURM_JOBID") or environment.get("SLURM_JOB_ID")
-    if is_slurm and options.is_compatible:
-        raise NoResources(
-            "this is a Slurm allocation, and running in one is not there yet",
-            kept="nothing was started",
-            do="name this node's slots yourself: -s localhost:COUNT",
-        )
     if options.is_compatible:
         raise NoResources(
             "Cannot determine batch execution environment.", kept="nothing was started",

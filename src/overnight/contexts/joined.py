@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from overnight.contexts.settings import Settings
+    from overnight.contexts.stepproof import StepProof
     from overnight.core.events import KeptReports
     from overnight.core.recorded import Recorded
     from overnight.model.messages import Setup
+    from overnight.ports import LaunchedHandle
 
 MOST_SLOTS = 16_384
 
@@ -37,13 +39,15 @@ class JoinedEngine(NotDialled):
         key: Its own name for itself.
         context: Label of its context.
         task_limit: Of that context, 0 for none.
+        lends: Its node is given back, by whoever started it, when it leaves.
     """
 
     read_fd = write_fd = -1  # its link is a connection that it has made
+    lends = False
 
     def __init__(
         self, noted: NotedEngine, setup: Setup, spools: Spools, recorded: Recorded,
-        task_limit: int = 0,
+        task_limit: int = 0, engine_file: str = "",
     ) -> None:
         self.setup = setup
         self.node = noted.node
@@ -51,6 +55,8 @@ class JoinedEngine(NotDialled):
         self.context = noted.label
         self.task_limit = task_limit
         self._noted = noted
+        self._proof: StepProof | None = None
+        self._engine_file = engine_file
         self._spools = spools
         self._recorded = recorded
 
@@ -69,9 +75,19 @@ class JoinedEngine(NotDialled):
         Raises:
             ResumeRefused: What it left cannot be read.
         """
+        if self._noted.step:
+            return has_left(self._noted) or self._step_has_ended()
         if self._noted.is_here:
             return not self._noted.lives()
         return has_left(self._noted)
+
+    def _step_has_ended(self) -> bool:
+        """Whether Slurm says so of the step it is part of: other processes of that run tasks."""
+        if self._proof is None:
+            from overnight.contexts.stepproof import StepProof
+
+            self._proof = StepProof(self._noted.step, self._noted.node)
+        return self._proof.is_there()
 
     def is_gone(self) -> bool:
         """Whether there is nothing to wait for: it has ended, or nobody here can tell."""
@@ -94,6 +110,10 @@ class JoinedEngine(NotDialled):
         Returns:
             Numbers of processes that cannot be ended; none: nothing of it runs any more.
         """
+        if not self._noted.is_here and self._noted.step and not has_left(self._noted):
+            from overnight.contexts.stepsweep import sweep
+
+            return sweep(self._noted, self._engine_file, self.setup.kill_after_s, released)
         if not self._noted.is_here:
             return ()  # it has said itself that nothing runs; or the user has
         return leftovers_of(self._noted, self.setup, released, self._recorded)
@@ -144,20 +164,48 @@ class Joined:
         if "/" in label:
             raise NoResources(f"a label names files: {label!r} must not hold a slash")
         setup = self._settings.setup(next_rank(), share, _variables(about, share.slots))
+        _add_of_step(setup, about)
         noted = NotedEngine(
             int(hello["pid"]), int(hello["start"]), str(hello["boot"]), place,
             share.node, setup.run, setup.rank, setup.attach, setup.spools,
             [setup.cwd, *([os.environ["PWD"]] if "PWD" in os.environ else [])],
-            key, label,
+            key, label, str(about.get("step") or ""),
         )
+        self._note(noted)
+        engine = self._engine(noted, setup, task_limit)
+        engine.lends = about.get("lends") is True
+        return engine
+
+    def admit_launched(
+        self, handle: LaunchedHandle, about: Mapping[str, Any], hello: Mapping[str, Any]
+    ) -> None:
+        """Take in an engine that a context of this run has started; it is noted as any.
+
+        Raises:
+            NoResources: It cannot be noted.
+            LinkBroken: What it says of itself cannot be understood.
+        """
+        setup = handle.setup
+        try:
+            noted = NotedEngine(
+                int(hello["pid"]), int(hello["start"]), str(hello["boot"]), str(about["place"]),
+                handle.node, setup.run, setup.rank, setup.attach, setup.spools,
+                [setup.cwd, *([os.environ["PWD"]] if "PWD" in os.environ else [])],
+                str(about["id"]), handle.context, str(about.get("step") or ""),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise LinkBroken(f"an engine that joins says too little: {error!r}") from error
+        self._note(noted)
+        handle.called(noted, Spools(self._recorded), self._recorded)
+
+    def _note(self, noted: NotedEngine) -> None:
         try:
             note(self._settings.files, noted)
         except OSError as error:
             raise NoResources(
-                f"an engine on {share.node} cannot be noted: {error.strerror}",
+                f"an engine on {noted.node} cannot be noted: {error.strerror}",
                 where=self._settings.files.engines,
             ) from error
-        return self._engine(noted, setup, task_limit)
 
     def again(self, noted: NotedEngine) -> JoinedEngine:
         """An engine that an earlier driver has taken in, and that may call this one."""
@@ -167,7 +215,10 @@ class Joined:
         return self._engine(noted, setup, 0)
 
     def _engine(self, noted: NotedEngine, setup: Setup, task_limit: int) -> JoinedEngine:
-        return JoinedEngine(noted, setup, Spools(self._recorded), self._recorded, task_limit)
+        return JoinedEngine(
+            noted, setup, Spools(self._recorded), self._recorded, task_limit,
+            self._settings.files.engine_file,
+        )
 
     def set_up(self, engine: JoinedEngine, about: Mapping[str, Any]) -> None:
         """Give an engine that calls again the slots it says it has.
@@ -201,6 +252,19 @@ def _share(about: Mapping[str, Any]) -> NodeShare:
     if not node or any(character in node for character in "\t\n/"):
         raise LinkBroken(f"an engine on a host called {node!r}: that cannot stand in a row")
     return NodeShare(node, slots, max(1, cores))
+
+
+def _add_of_step(setup: Setup, about: Mapping[str, Any]) -> None:
+    """What the launcher of a step says of all its slots; see ``contexts/slurmlaunch``."""
+    divided, removes, variables = (about.get(each) or [] for each in
+                                   ("divided", "removes", "variables"))
+    is_sound = all(isinstance(each, str) for each in (*divided, *removes)) and all(
+        isinstance(each, bytes) and b"=" in each and b"\0" not in each for each in variables
+    )
+    if not is_sound:
+        raise LinkBroken("an engine that joins says of its step what is not understood")
+    setup.divided, setup.removes = list(divided), list(removes)
+    setup.variables = [*setup.variables, *variables]
 
 
 def _variables(about: Mapping[str, Any], slots: int) -> list[list[bytes]]:

@@ -39,17 +39,18 @@ class NotedEngine:
         key: Of one that joins by itself: it calls its run under this name, again and again.
         label: Of the context of such a one.
         ssh: What ssh calls its host; empty where it was started without ssh.
+        step: Of Slurm, ``JOB.STEP``, where it is part of one.
     """
 
     __slots__ = (
         "attach", "boot", "folders", "host", "key", "label", "node", "pid", "rank", "run",
-        "spools", "ssh", "start",
+        "spools", "ssh", "start", "step",
     )
 
     def __init__(
         self, pid: int, start: int, boot: str, host: str, node: str, run: str, rank: int,
         attach: str, spools: Sequence[str], folders: Sequence[str], key: str = "",
-        label: str = "", ssh: str = "",
+        label: str = "", ssh: str = "", step: str = "",
     ) -> None:
         self.ssh = ssh
         self.pid = pid
@@ -64,6 +65,7 @@ class NotedEngine:
         self.folders = folders
         self.key = key
         self.label = label
+        self.step = step
 
     @property
     def is_here(self) -> bool:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 ANSWER_WITHIN_S = 15.0
 LOOK_EVERY_S = 0.02
 NO_ENGINE = -1
+KILL_AFTER_S = 2.0
 SIGKILL = 9
 
 
@@ -145,10 +146,15 @@ def find_survivors(
     for noted, files in found:
         if noted.ssh:
             continue
-        if _calls_again(noted, files, own):
+        is_over = bool(noted.step) and _step_has_ended(noted)
+        if is_over and not noted.is_here:
+            _sweep_step(noted, files)
+            gone.append(noted)
+            continue
+        if not is_over and _calls_again(noted, files, own):
             awaited.append(noted)
             continue
-        if not (noted.is_here or has_left(noted)):
+        if not ((noted.is_here and not noted.step) or is_over or has_left(noted)):
             raise _elsewhere(noted, files)
         link = _connect(noted)
         if link is None:
@@ -176,6 +182,34 @@ def find_survivors(
          for path in noted.spools],
         awaited,
     )
+
+
+def _sweep_step(noted: NotedEngine, files: RunFiles) -> None:
+    """What it may have left on its node is ended.
+
+    Raises:
+        ResumeRefused: Nobody could look, or something cannot be ended.
+    """
+    from overnight.contexts.stepsweep import sweep
+
+    if not has_left(noted) and sweep(noted, files.engine_file, KILL_AFTER_S, ()):
+        raise _elsewhere(noted, files)
+
+
+def _step_has_ended(noted: NotedEngine) -> bool:
+    """Whether Slurm says so of the step that an engine was part of.
+
+    One whose engine has ended here is about to end: its other processes end what they run.
+    """
+    from overnight.guard.slurmproof import has_ended
+
+    give_up_at = time.monotonic() + ANSWER_WITHIN_S
+    while not has_ended(noted.step, noted.node):
+        is_ending = noted.is_here and not noted.lives()
+        if not is_ending or time.monotonic() > give_up_at:
+            return False
+        time.sleep(LOOK_EVERY_S)
+    return True
 
 
 def _calls_again(noted: NotedEngine, files: RunFiles, own: RunFiles) -> bool:

@@ -8,10 +8,13 @@ task is never told that it has no core.
 from __future__ import annotations
 
 from overnight.errors import UsageError
+from overnight.model.allocation import SlurmJob, Step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+__all__ = ["NodeShare", "SlurmJob", "slurm_shares", "slurm_steps", "ssh_shares"]
 
 
 class NodeShare:
@@ -32,37 +35,6 @@ class NodeShare:
 
     def __repr__(self) -> str:
         return f"NodeShare({self.node!r}, {self.slots}, {self.cores_per_task})"
-
-
-class SlurmJob:
-    """What an allocation of Slurm says of itself.
-
-    Attributes:
-        nodes: Names, in Slurm's order.
-        cores: Of each node.
-        tasks: Slurm's tasks of each node, or None where the job does not say.
-        cores_per_task: SLURM_CPUS_PER_TASK, or None.
-        tasks_per_node: SLURM_NTASKS_PER_NODE, or None.
-        has_gpus: Whether CUDA_VISIBLE_DEVICES or GPU_DEVICE_ORDINAL is set.
-    """
-
-    __slots__ = ("cores", "cores_per_task", "has_gpus", "nodes", "tasks", "tasks_per_node")
-
-    def __init__(
-        self,
-        nodes: Sequence[str],
-        cores: Sequence[int],
-        tasks: Sequence[int] | None,
-        cores_per_task: int | None = None,
-        tasks_per_node: int | None = None,
-        has_gpus: bool = False,
-    ) -> None:
-        self.nodes = nodes
-        self.cores = cores
-        self.tasks = tasks
-        self.cores_per_task = cores_per_task
-        self.tasks_per_node = tasks_per_node
-        self.has_gpus = has_gpus
 
 
 def ssh_shares(
@@ -128,6 +100,37 @@ def slurm_shares(
         told = cores // (slots or 1) if cores_per_task is None else int(cores_per_task)
         shares.append(NodeShare(node, slots, max(1, told)))
     return shares, _conflicts(job, cores_per_task, tasks_per_node)
+
+
+def slurm_steps(
+    jobs: Sequence[SlurmJob], cores_per_task: float | None, tasks_per_node: int | None,
+    fill: bool = False,
+) -> tuple[list[Step], list[str]]:
+    """The steps that an allocation is used with: one for each node that has a slot.
+
+    Args:
+        jobs: The allocation, or each of its components.
+        cores_per_task: ``-c``.
+        tasks_per_node: ``-t``.
+        fill: ``--fill``.
+
+    Returns:
+        Steps in the order of the nodes, and warnings for the user, each once.
+
+    Raises:
+        UsageError: As ``slurm_shares``.
+    """
+    steps: list[Step] = []
+    warnings: list[str] = []
+    for job in jobs:
+        shares, more = slurm_shares(job, cores_per_task, tasks_per_node, fill)
+        warnings += more
+        for share, cores in zip(shares, job.cores, strict=True):
+            if share.slots:
+                steps.append(Step(
+                    share.node, share.slots, share.cores_per_task, cores, job.id, job.het_group
+                ))
+    return steps, list(dict.fromkeys(warnings))
 
 
 def _check_options(cores_per_task: float | None, tasks_per_node: int | None) -> None:

@@ -160,6 +160,15 @@ class Record:
         self.number = number
 
 
+class GiveBack:
+    """Nothing is left for this engine's node, and the engine is leaving: its node can go."""
+
+    __slots__ = ("engine",)
+
+    def __init__(self, engine: int) -> None:
+        self.engine = engine
+
+
 class MakeDurable:
     """Somebody waits for the record to be durable: do it now, not within 100 ms."""
 
@@ -207,5 +216,5 @@ class Finish:
 if TYPE_CHECKING:
     Effect = (
         Read | StartEngines | OpenEngine | Assign | Recall | EndAttempts | SetSlots | CloseEngine
-        | LeaveAlone | Acknowledge | Record | MakeDurable | WakeAt | Tell | Finish
+        | LeaveAlone | GiveBack | Acknowledge | Record | MakeDurable | WakeAt | Tell | Finish
     )

@@ -34,6 +34,7 @@ from overnight.core.engine_events import (
     Listen,
     OrphansEnded,
     PassEnd,
+    RankJoined,
     Refuse,
     RunCommand,
     RunnerDied,
@@ -44,6 +45,7 @@ from overnight.core.engine_events import (
     SayKept,
     SayOpened,
     SayRecalled,
+    SayRoom,
     SayTaken,
     SetUp,
     SetUpRunners,
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from overnight.core.deadline import Deadline
     from overnight.core.engine_events import CommandRows, Effect, Event, Pairs
     from overnight.core.runners import Runner
     from overnight.model.attempt import Attempt
@@ -77,9 +80,6 @@ TERMINATED_WAITS_S = 20.0
 
 UNKNOWN_CALLS_S = 60.0
 """An engine that no driver has set up yet calls its run for so long."""
-
-DEATHS_IN_A_ROW = 3
-"""Runners that died without a report between them: this machine runs nothing."""
 
 WAITING, OPENING, OPEN, CLOSING, STOPPING, CLOSED = range(6)
 """Phases: before START; START runs; takes attempts; takes none; STOP runs; done."""
@@ -108,18 +108,23 @@ class Engine:
         unacknowledged: Batches by sequence number.
     """
 
-    def __init__(self, core_count: int, most_slots_each: int, redials: bool = False) -> None:
+    def __init__(
+        self, core_count: int, most_slots_each: int, redials: bool = False,
+        runners: Runners | None = None, deadline: Deadline | None = None,
+    ) -> None:
         """Begin without a driver's word.
 
         Args:
             core_count: Cores this process may use.
             most_slots_each: Slots one runner can hold.
             redials: While alone it calls its run: a driver may take it back.
+            runners: Who runs the attempts; None: forks, as many as that takes.
+            deadline: Where a resource manager may end what runs here: what is of its doing.
         """
         self.setup: Setup | None = None
         self.phase = WAITING
         self.queue: list[Attempt] = []
-        self.runners = Runners(core_count, most_slots_each)
+        self.runners = runners or Runners(core_count, most_slots_each)
         self.is_alone = False
         self.unacknowledged: dict[int, Batch] = {}
         self._generation = 0
@@ -130,6 +135,8 @@ class Engine:
         self._runs_stop = False
         self._wanted_back: set[int] = set()  # tasks the driver wants back, in some runner's hand
         self._has_spool = False
+        self._deadline = deadline
+        self._room_said: int | None = None
         self._deaths = 0
         self._busy_since = 0.0
         self._busy_count = 0
@@ -158,7 +165,10 @@ class Engine:
     def wake_at(self) -> float:
         """When to call ``step`` at the latest, by the clock that ``at`` is read from."""
         hopes_until = self._hopes_until if self._redials and self.is_alone else NEVER
-        return min(self.runners.wake_at, self._leaves_at, hopes_until)
+        due_at = NEVER if self._deadline is None else self._deadline.wake_at
+        return min(
+            self.runners.wake_at, self.runners.give_up_at, self._leaves_at, hopes_until, due_at
+        )
 
     def in_hand(self) -> list[Attempt]:
         """Attempts that may be running."""
@@ -174,7 +184,11 @@ class Engine:
         effects = self._effects = []
         for event in events:
             _HANDLERS[type(event)](self, event, at)
+        if self._deadline is not None and at >= self._deadline.wake_at:
+            self._report(self._deadline.due(at))
         if self.setup is not None:
+            self._effects += self.runners.settle(at)
+            self._mind_room()
             if self.phase == OPEN and not self.is_alone:
                 self._effects += self.runners.tend(self.queue, at)
             else:
@@ -183,6 +197,18 @@ class Engine:
         elif self.is_alone and not self._hopes(at):
             self._leave()
         return effects
+
+    def _mind_room(self) -> None:
+        """Say how many slots there are when it is not what the driver thinks."""
+        room = self.runners.room
+        if room == self._room_said:
+            return
+        self._room_said = room
+        if not self.is_alone:
+            self._effects.append(SayRoom(room))
+        self._say_recalled(self._unqueue(None))
+        if self.runners.is_hopeless(self._deaths) and self.phase < CLOSING:
+            self._close(runs_stop=False)
 
     # ---- what the driver says
 
@@ -199,8 +225,9 @@ class Engine:
             return
         self.setup = setup
         self._generation = setup.generation
-        self._effects.append(SetUpRunners())
-        self._effects += self.runners.resize(setup.slots)
+        self._effects.append(SetUpRunners(self.runners.slot_variables))
+        self._effects += self.runners.resize(setup.slots, at, setup.divided)
+        self._room_said = setup.slots
         if self.is_alone:
             self._take_over()
 
@@ -305,6 +332,9 @@ class Engine:
     def on_terminated(self, event: Terminated, at: float) -> None:
         """Whoever ends the engine ends what it runs; there is no time for STOP commands."""
         reason = "its engine was told to end"
+        if self._deadline is not None:
+            reason = self._deadline.reason
+            self._report(self._deadline.came())
         kill_after_s = 2.0 if self.setup is None else self.setup.kill_after_s
         self.on_end_asked(EndAsked(None, reason, kill_after_s=kill_after_s), at)
         if self.setup is None:
@@ -329,8 +359,11 @@ class Engine:
         self._deaths = 0
         self.runners.ended(runner, event.reports, at)
         in_hand = runner.in_hand
-        pairs = [(in_hand.pop(each.task_id), each) for each in event.reports]
-        self._report(pairs, event.rows)
+        pairs: Pairs = [(in_hand.pop(each.task_id), each) for each in event.reports]
+        if self._deadline is None:
+            self._report(pairs, event.rows)
+        else:
+            self._report(self._deadline.sort(pairs, at))
         if self._wanted_back:
             self._wanted_back.difference_update(each.task_id for each in event.reports)
         self._count_busy(len(event.reports), at)
@@ -360,6 +393,9 @@ class Engine:
         gone = set(recalled)
         self.queue[:0] = [a for a in attempts if a.task.id not in gone]
 
+    def on_rank_joined(self, event: RankJoined, at: float) -> None:
+        self._effects += self.runners.join(event)
+
     def on_slots_released(self, event: SlotsReleased, at: float) -> None:
         self._effects += self.runners.released(event.runner, event.slots)
 
@@ -367,7 +403,7 @@ class Engine:
         runner = self.runners.get(event.runner)
         if runner is not None and not runner.is_dead:
             runner.is_dead = True
-            self._effects.append(EndOrphans(runner.id))
+            self._effects.append(EndOrphans(runner.id, self.runners.rank_slot(runner.id)))
 
     def on_orphans_ended(self, event: OrphansEnded, at: float) -> None:
         runner = self.runners.get(event.runner)
@@ -380,7 +416,7 @@ class Engine:
             self._report_command(command, Report(command.number, 1, outcome, -1, event.now, 0.0))
         self._effects += self.runners.replace(runner.id)
         self._deaths += 1
-        if self._deaths >= DEATHS_IN_A_ROW and self.phase < CLOSING:
+        if self.runners.is_hopeless(self._deaths) and self.phase < CLOSING:
             self._close(runs_stop=False)
 
     def _lose_attempts(self, runner: Runner, outcome: Lost, now: float) -> None:
@@ -390,12 +426,13 @@ class Engine:
         ]
         self._wanted_back.difference_update(runner.in_hand)
         runner.in_hand.clear()
-        if pairs:
-            self._report(pairs)
+        self._report(pairs)
 
     # ---- reports
 
     def _report(self, pairs: Pairs, rows: bytes = b"") -> None:
+        if not pairs:
+            return
         self._sequence += 1
         batch = self.unacknowledged[self._sequence] = Batch(pairs, ())
         if self.is_alone:
@@ -455,7 +492,11 @@ class Engine:
         return self._redials and self.is_alone and at < self._hopes_until
 
     def _is_held_up(self) -> bool:
-        """Whether something must end first."""
+        """Whether something must end first, or be there."""
+        if self.phase == OPENING and self.runners.is_awaited:
+            return True
+        if self._deadline is not None and self._deadline.holds:
+            return True
         return any(runner.is_dead or runner.in_hand for runner in self.runners)
 
     def _run_next(self) -> bool:
@@ -520,6 +561,7 @@ _HANDLERS: dict[type, Callable[[Engine, Any, float], None]] = {
     RunnerDied: Engine.on_runner_died,
     OrphansEnded: Engine.on_orphans_ended,
     Kept: Engine.on_kept,
+    RankJoined: Engine.on_rank_joined,
     Terminated: Engine.on_terminated,
     RunOver: Engine.on_run_over,
 }

@@ -9,7 +9,7 @@ from overnight.core.slot_events import EndAsked, RecallAsked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from overnight.model.attempt import Attempt
     from overnight.model.messages import Setup
@@ -159,6 +159,23 @@ class Kept:
         self.sequence = sequence
 
 
+class RankJoined:
+    """A process that a resource manager has started for one slot has come to its engine.
+
+    Attributes:
+        guest: Its connection, until it is admitted or turned away.
+        slot: Number of the slot it was started for.
+        environment: It was started with, by name.
+    """
+
+    __slots__ = ("environment", "guest", "slot")
+
+    def __init__(self, guest: int, slot: int, environment: Mapping[str, str]) -> None:
+        self.guest = guest
+        self.slot = slot
+        self.environment = environment
+
+
 class Terminated:
     """Somebody told the engine's process to end."""
 
@@ -245,6 +262,25 @@ class SayTaken:
         return [attempt.task.id for attempt in self.attempts]
 
 
+class SayRoom:
+    """So many attempts at once can run here from now on."""
+
+    __slots__ = ("slots",)
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+
+
+class SayNotice:
+    """Something for the driver's log."""
+
+    __slots__ = ("level", "text")
+
+    def __init__(self, level: str, text: str) -> None:
+        self.level = level
+        self.text = text
+
+
 class SayClosed:
     """The engine is done."""
 
@@ -273,9 +309,35 @@ class StartRunner:
 
 
 class SetUpRunners:
-    """Tell all runners the new setup."""
+    """Tell all runners the new setup.
 
-    __slots__ = ()
+    Attributes:
+        slot_variables: By slot, in place of those of the setup; None: those stand.
+    """
+
+    __slots__ = ("slot_variables",)
+
+    def __init__(self, slot_variables: Sequence[list[bytes]] | None = None) -> None:
+        self.slot_variables = slot_variables
+
+
+class AdmitRank:
+    """This guest is a runner of this id from now on."""
+
+    __slots__ = ("guest", "runner")
+
+    def __init__(self, runner: int, guest: int) -> None:
+        self.runner = runner
+        self.guest = guest
+
+
+class TurnAway:
+    """Hang up on this guest."""
+
+    __slots__ = ("guest",)
+
+    def __init__(self, guest: int) -> None:
+        self.guest = guest
 
 
 class GiveSlots:
@@ -329,12 +391,18 @@ class PassEnd:
 
 
 class EndOrphans:
-    """End what a dead runner had started; the answer is ``OrphansEnded``."""
+    """End what a dead runner had started; the answer is ``OrphansEnded``.
 
-    __slots__ = ("runner",)
+    Attributes:
+        runner: Which.
+        slot: Its one slot, where it was a rank; else None.
+    """
 
-    def __init__(self, runner: int) -> None:
+    __slots__ = ("runner", "slot")
+
+    def __init__(self, runner: int, slot: int | None = None) -> None:
         self.runner = runner
+        self.slot = slot
 
 
 # ---- effects: the rest
@@ -388,11 +456,11 @@ if TYPE_CHECKING:
     Event = (
         SetUp | CommandsGiven | Assigned | RecallAsked | EndAsked | Acknowledged | CloseAsked
         | DriverGone | AttemptsEnded | CommandEnded | HandedBack | SlotsReleased
-        | RunnerDied | OrphansEnded | Kept | Terminated | RunOver
+        | RunnerDied | OrphansEnded | Kept | RankJoined | Terminated | RunOver
     )
     Effect = (
         SayEnded | SayKept | SayCommandsEnded | SayOpened | SayRecalled | SayTaken | SayClosed
-        | Refuse
+        | SayRoom | SayNotice | Refuse | AdmitRank | TurnAway
         | StartRunner | SetUpRunners | GiveSlots | Give | RunCommand | TakeBack | PassEnd
         | EndOrphans | Keep | KeepCommands | ForgetSpool | Listen | StopListening | Leave
     )

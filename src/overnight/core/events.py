@@ -48,22 +48,26 @@ class EngineStarting:
         node: Its host as rows have it; empty where it is not known before it has joined.
         is_dispensable: It may take long to join, and has no task before: nobody waits for
             that when nothing is left to do.
+        lends: Its node is given back when nothing is left for it.
         is_survivor: An earlier driver has started it. What it runs is not known before it
             has joined: it may be any task without a row.
     """
 
     __slots__ = (
-        "context", "engine", "is_dispensable", "is_guest", "is_survivor", "node", "task_limit",
+        "context", "engine", "is_dispensable", "is_guest", "is_survivor", "lends", "node",
+        "task_limit",
     )
 
     def __init__(
         self, engine: int, context: str, task_limit: int | None = None, is_guest: bool = False,
-        *, node: str = "", is_dispensable: bool = False, is_survivor: bool = False,
+        lends: bool = False, *, node: str = "", is_dispensable: bool = False,
+        is_survivor: bool = False,
     ) -> None:
         self.engine = engine
         self.context = context
         self.task_limit = task_limit
         self.is_guest = is_guest
+        self.lends = lends
         self.node = node
         self.is_dispensable = is_dispensable
         self.is_survivor = is_survivor
@@ -159,6 +163,16 @@ class EngineJoined:
         self.is_open = is_open
         self.is_closing = is_closing
         self.running = running
+
+
+class EngineResized:
+    """The engine runs so many attempts at once from now on."""
+
+    __slots__ = ("engine", "slots")
+
+    def __init__(self, engine: int, slots: int) -> None:
+        self.engine = engine
+        self.slots = slots
 
 
 class EngineOpened:
@@ -326,7 +340,7 @@ class StopAsked:
 if TYPE_CHECKING:
     Event = (
         ItemsRead | SourceFailed | EngineStarting | EnginesStarted | EngineAwaited | EngineJoined
-        | EngineOpened | EngineCutOff | EngineReturned | EngineAbandoned
+        | EngineOpened | EngineResized | EngineCutOff | EngineReturned | EngineAbandoned
         | DrainAsked | SlotsSet | ContextEndsAt
         | AttemptsEnded | KeptReports | PerEngineEnded | AttemptsRecalled | EngineClosed
         | EngineLost | RowsDurable | RecordFailed | RecordMended | HostMeasured | StopAsked

@@ -23,11 +23,13 @@ class Policy:
         starts_bare: It has no context of its own, and waits for what is added (-S).
         how_to_add: What a person types to add slots; empty where nobody can.
         how_to_forget: What a person types who knows that a machine is gone, with ``HOST``.
+        gives_back: Labels of contexts whose nodes are given back as they run dry.
     """
 
     __slots__ = (
-        "crash_limit", "delay_s", "fails_fast", "gives_out_lost", "how_to_add", "how_to_forget",
-        "load_limit", "max_failures", "memory_floor", "retries", "starts_bare", "task_limit",
+        "crash_limit", "delay_s", "fails_fast", "gives_back", "gives_out_lost", "how_to_add",
+        "how_to_forget", "load_limit", "max_failures", "memory_floor", "retries", "starts_bare",
+        "task_limit",
     )
 
     def __init__(
@@ -35,7 +37,7 @@ class Policy:
         crash_limit: int = 3, gives_out_lost: bool = False, task_limit: int = 0,
         delay_s: float = 0.0, load_limit: float | None = None,
         memory_floor: int | None = None, starts_bare: bool = False, how_to_add: str = "",
-        how_to_forget: str = "",
+        how_to_forget: str = "", gives_back: frozenset[str] = frozenset(),
     ) -> None:
         self.max_failures = max_failures
         self.fails_fast = fails_fast
@@ -49,6 +51,7 @@ class Policy:
         self.starts_bare = starts_bare
         self.how_to_add = how_to_add
         self.how_to_forget = how_to_forget
+        self.gives_back = gives_back
 
     @property
     def allows_prefetch(self) -> bool:

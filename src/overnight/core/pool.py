@@ -39,6 +39,7 @@ class EngineState:
         "holds_unknown",
         "id",
         "is_dispensable",
+        "is_dry",
         "is_guest",
         "is_survivor",
         "node",
@@ -72,6 +73,7 @@ class EngineState:
         self.is_survivor = False  # an earlier driver has started it
         self.holds_unknown = False  # a survivor, until it has joined: what it runs is not known
         self.is_dispensable = False  # nobody waits for it before it has joined
+        self.is_dry = False  # it leaves because nothing is left for it, and its node is given back
 
     @property
     def is_absent(self) -> bool:

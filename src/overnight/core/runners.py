@@ -10,14 +10,14 @@ it is at take longer. What waits there is taken back when another has nothing to
 
 from __future__ import annotations
 
-from overnight.core.engine_events import Give, GiveSlots, StartRunner, TakeBack
+from overnight.core.engine_events import Give, GiveSlots, StartRunner, TakeBack, TurnAway
 from overnight.model.messages import BUSY_PREFETCH_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from overnight.core.engine_events import Effect
+    from overnight.core.engine_events import Effect, RankJoined
     from overnight.model.attempt import Attempt
     from overnight.model.report import Report
 
@@ -27,6 +27,9 @@ SHORT_S = 0.1
 
 MOST_AHEAD = 64
 """Attempts a runner has in hand beyond its slots, at most."""
+
+DEATHS_IN_A_ROW = 3
+"""Runners that died without a report between them: this machine runs nothing."""
 
 NEVER = float("inf")
 
@@ -69,11 +72,15 @@ class Runners:
     Attributes:
         slot_count: Slots of the engine.
         wake_at: When ``tend`` has to be called although nothing happened.
+        give_up_at: When ``settle`` has to be.
+        slot_variables: By slot, in place of those of the setup; None: those stand.
     """
 
     def __init__(self, core_count: int, most_slots_each: int) -> None:
         self.slot_count = 0
         self.wake_at = NEVER
+        self.give_up_at = NEVER
+        self.slot_variables: list[list[bytes]] | None = None
         self._core_count = core_count
         self._most_slots_each = most_slots_each
         self._places: list[int] = []  # ids; slot i is meant for place i modulo their number
@@ -102,8 +109,43 @@ class Runners:
 
     # ---- slots
 
-    def resize(self, slot_count: int) -> list[Effect]:
-        """Hold this many slots from now on, with the runners that takes."""
+    @property
+    def room(self) -> int:
+        """Slots that there really are."""
+        return self.slot_count
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether runners are on their way without which nothing can start."""
+        return False
+
+    def join(self, event: RankJoined) -> list[Effect]:
+        """Somebody wants to be a runner who was not asked."""
+        return [TurnAway(event.guest)]
+
+    def rank_slot(self, id: int) -> int | None:
+        """The slot of a runner that somebody else has started, else None."""
+        return None
+
+    def settle(self, at: float) -> list[Effect]:
+        """What follows when all that were awaited are here."""
+        return []
+
+    def is_hopeless(self, deaths: int) -> bool:
+        """Whether this machine runs nothing, so many runners having died in a row."""
+        return deaths >= DEATHS_IN_A_ROW
+
+    def resize(
+        self, slot_count: int, at: float = 0.0, divided: Sequence[str] = ()
+    ) -> list[Effect]:
+        """Hold this many slots from now on, with the runners that takes.
+
+        Args:
+            slot_count: Slots.
+            at: Now.
+            divided: Variables that are divided where each slot came with its own; here it
+                was done before.
+        """
         self.slot_count = slot_count
         least = max(1, -(-slot_count // self._most_slots_each))
         return self._grow_to(max(least, len(self._places)))

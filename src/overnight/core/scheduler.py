@@ -33,6 +33,7 @@ from overnight.core.effects import (
     CommandEnded,
     EndAttempts,
     Finish,
+    GiveBack,
     LeaveAlone,
     MakeDurable,
     OpenEngine,
@@ -61,6 +62,7 @@ from overnight.core.events import (
     EngineJoined,
     EngineLost,
     EngineOpened,
+    EngineResized,
     EngineReturned,
     EnginesStarted,
     EngineStarting,
@@ -139,6 +141,7 @@ class Scheduler:
         self.waiting: list[tuple[float, int, Attempt]] = []  # heap by time
         self.stop: Stop | None = None
         self.is_finished = False
+        self.is_finishing = False  # nothing is left but engines that leave
         self.barrier_since: float | None = None  # when the barrier at the head was reached
         self._at = 0.0
         self._effects: list[Effect] = []
@@ -152,6 +155,7 @@ class Scheduler:
         self._source_ended = False
         self._has_looked_again = False
         self._is_reading = False
+        self._lenders = set(policy.gives_back)  # contexts whose nodes are given back
         self._asked_for_engines = False
         self._awaits_engines = False  # asked, and the answer is not here yet
         self._losses = 0  # engines lost since the last report of any
@@ -184,6 +188,7 @@ class Scheduler:
             ContextEndsAt: self.on_context_ends_at,
             EngineJoined: self.on_engine_joined,
             EngineOpened: self.on_engine_opened,
+            EngineResized: self.on_engine_resized,
             KeptReports: self.on_kept_reports,
             PerEngineEnded: self.on_per_engine_ended,
             AttemptsRecalled: self.on_attempts_recalled,
@@ -194,6 +199,11 @@ class Scheduler:
             HostMeasured: self.on_host_measured,
             StopAsked: self.on_stop_asked,
         }
+
+    def lend(self, context: str, is_lent: bool) -> None:
+        """Before the first step: whether nodes of this context are given back."""
+        if is_lent:
+            self._lenders.add(context)
 
     @property
     def barrier_line(self) -> int | None:
@@ -241,6 +251,8 @@ class Scheduler:
         engine.is_dispensable = event.is_dispensable
         if event.is_survivor:
             self.pool.note_survivor(engine)
+        if event.lends:
+            self._lenders.add(event.context)
 
     def on_engines_started(self, event: EnginesStarted) -> None:
         self._awaits_engines = False
@@ -273,6 +285,13 @@ class Scheduler:
         engine = self.pool.get(event.engine)
         if engine is not None and engine.state == p.OPENING:
             engine.state = p.DRAINING if engine.wants_to_leave else p.OPEN
+
+    def on_engine_resized(self, event: EngineResized) -> None:
+        engine = self.pool.get(event.engine)
+        if engine is not None and engine.slots != event.slots:
+            self._tell("warning", f"engine {engine.rank} on {engine.node} has {event.slots} of"
+                                  f" {engine.slots} slots")
+            engine.slots = event.slots
 
     def on_attempts_ended(self, event: AttemptsEnded) -> None:
         engine = self.pool.get(event.engine)
@@ -415,6 +434,8 @@ class Scheduler:
         self.pool.remove(engine.id)
         # It has reported whatever it had started: the rest never was, and is nobody's fault.
         self._take_back(engine, list(engine.held))
+        if engine.is_dry:
+            self._effects.append(GiveBack(engine.id))
         self._left_in_order = engine.was_told_to_leave or engine.is_guest
         if not self._left_in_order:
             self._may_start_another(engine)
@@ -623,6 +644,7 @@ class Scheduler:
         self._retire_contexts()
         self._let_idle_go()
         self._let_leaving_go()
+        self._let_dry_ones_leave()
         self._effects += say_absent(self.pool.absent.values(), self._at, self.policy.how_to_forget)
         if self._is_over():
             self._finish()
@@ -835,7 +857,30 @@ class Scheduler:
                 engine.state = p.DRAINING
             is_idle = engine.state in (p.JOINED, p.DRAINING) and not engine.held
             if is_idle and (engine.state == p.DRAINING or engine.wants_to_leave):
+                engine.is_dry = engine.context in self._lenders
                 self._close(engine)
+
+    def _let_dry_ones_leave(self) -> None:
+        """Engines that nothing is left for leave, where their nodes are given back.
+
+        One stays, whichever has run dry last: the list may have grown. All stay while one is
+        cut off: what it runs may have to be given out again.
+        """
+        if not self._lenders or self.pool.absent or not self._has_run_dry():
+            return
+        staying = sum(engine.state <= p.OPEN for engine in self.pool)
+        for engine in self.pool:
+            if staying > 1 and engine.state == p.OPEN and not engine.held \
+                    and engine.context in self._lenders:
+                staying -= 1
+                engine.is_dry = True
+                self._close(engine)
+
+    def _has_run_dry(self) -> bool:
+        """Whether nothing is left to be given out; what runs may still fail, and be tried again."""
+        if self.stop is not None:
+            return True
+        return self._source_ended and not (self.backlog or self.ready or self.waiting)
 
     def _read_ahead(self) -> None:
         if self._source_ended or self._is_reading:
@@ -892,6 +937,7 @@ class Scheduler:
 
     def _finish(self) -> None:
         self._let_dispensable_go()
+        self.is_finishing = True
         for engine in self.pool:
             if engine.state != p.STARTING:
                 self._close(engine)

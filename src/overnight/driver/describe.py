@@ -32,12 +32,13 @@ class Description:
             goes on, and where its driver was killed.
         reason: More about the ending; may be empty.
         has_tasks_left: Something of the list was neither run then nor before.
+        job: Slurm's batch job that the driver was part of, or empty.
     """
 
     def __init__(
         self, options: RunOptions, cwd: str, generation: int, total: int | None,
         started_at: float, ending: str | None = None, reason: str = "",
-        has_tasks_left: bool = False,
+        has_tasks_left: bool = False, job: str = "",
     ) -> None:
         self.options = options
         self.cwd = cwd
@@ -47,6 +48,7 @@ class Description:
         self.ending = ending
         self.reason = reason
         self.has_tasks_left = has_tasks_left
+        self.job = job
 
     def write(self, files: RunFiles) -> None:
         """Put it beside the run; it appears whole, in place of an earlier driver's.
@@ -56,7 +58,7 @@ class Description:
         """
         text = json_value({
             "options": self.options.chosen(), "cwd": self.cwd, "generation": self.generation,
-            "total": self.total, "started_at": self.started_at,
+            "total": self.total, "started_at": self.started_at, "job": self.job,
         })[:-1]
         draft = f"{files.description}.{os.getpid()}"
         try:
@@ -108,7 +110,7 @@ def read_description(files: RunFiles) -> Description | None:
         return Description(
             RunOptions(**options), str(kept["cwd"]), int(kept["generation"]), kept["total"],
             float(kept["started_at"]), kept.get("ending"), str(kept.get("reason", "")),
-            bool(kept.get("has_tasks_left")),
+            bool(kept.get("has_tasks_left")), str(kept.get("job", "")),
         )
     except FileNotFoundError:
         return None

@@ -8,6 +8,7 @@ from overnight.core.events import (
     EngineClosed,
     EngineJoined,
     EngineOpened,
+    EngineResized,
     EngineReturned,
     KeptReports,
     PerEngineEnded,
@@ -126,6 +127,7 @@ class EngineEnd:
             m.NOTICE: self._on_notice,
             m.TAKEN: self._on_taken,
             m.CLOSED: self._on_closed,
+            m.ROOM: self._on_room,
             m.PONG: lambda _: [],
             m.CANNOT: self._on_cannot,
             m.PROOF: self._on_proof,
@@ -352,6 +354,11 @@ class EngineEnd:
             self.trouble = "it has a later driver"
         self._tell(str(notice["level"]).lower(), f"engine on {self.handle.node}: {notice['text']}")
         return []
+
+    def _on_room(self, payload: bytes) -> list[Event]:
+        slots = int(frames.decode_control(payload)["slots"])
+        self.handle.setup.slots = slots  # it may not have joined yet
+        return [EngineResized(self.id, slots)] if self.has_joined else []
 
     def _on_closed(self, payload: bytes) -> list[Event]:
         self.has_closed = True

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 
+from overnight.core.absent import RETURNS_WITHIN_S
 from overnight.core.events import (
     AttemptsEnded,
     EngineAbandoned,
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
     from overnight.core.events import Event
     from overnight.driver.engines import EngineEnd
     from overnight.net.link import Link
-    from overnight.ports import EngineHandle, JoinedHandle, Joins
+    from overnight.ports import EngineHandle, JoinedHandle, Joins, LaunchedHandle
 
     class Host(Protocol):
         """What this needs of the driver's loop."""
 
+        @property
+        def is_finishing(self) -> bool: ...
         def watch(self, fd: int, mask: int) -> None: ...
         def forget(self, fd: int) -> None: ...
         def tell(self, level: str, text: str) -> None: ...
@@ -47,11 +50,17 @@ if TYPE_CHECKING:
         def attach(self, engine: EngineEnd) -> None: ...
         def detach(self, engine: EngineEnd) -> None: ...
         def happened(self, *events: Event) -> None: ...
+        def lose(self, engine: EngineEnd, reason: str) -> None: ...
         def in_thread(self, function: Callable[[], None]) -> None: ...
         def prove(self, engine: EngineEnd, reason: str) -> None: ...
 
 HELLO_WITHIN_S = 10.0
+CALLS_WITHIN_S = 300.0
+"""A manager may take its time to start what a context has asked it for."""
+
 LOOK_EVERY_S = 1.0
+SAYS_SO_WITHIN_S = 3.0
+"""An engine whose launcher has ended has said by then that it leaves, or never will."""
 
 
 class Newcomer:
@@ -60,6 +69,14 @@ class Newcomer:
     def __init__(self, link: Link, peer: str, since: float) -> None:
         self.link = link
         self.peer = peer
+        self.since = since
+
+
+class Expected:
+    """An engine that a context has started, and that has not called."""
+
+    def __init__(self, engine: EngineEnd, since: float) -> None:
+        self.engine = engine
         self.since = since
 
 
@@ -90,6 +107,10 @@ class Guests:
         self._newcomers: dict[int, Newcomer] = {}  # by descriptor
         self._farewells: dict[int, Farewell] = {}
         self._by_key: dict[str, EngineEnd] = {}  # all that ever came
+        self._expected: dict[str, Expected] = {}  # by launch: started here, have not called
+        self._missed: set[str] = set()  # launches that are not waited for any more
+        self._launched: dict[int, EngineEnd] = {}  # by id: started here, have called
+        self._ended_at: dict[int, float] = {}  # by id: when what had started it was seen to end
         self._absent: dict[int, EngineEnd] = {}  # by id: may come back
         self._gone: set[int] = set()  # ids of those that will not be taken back
         self._is_proving: set[int] = set()
@@ -102,6 +123,17 @@ class Guests:
             self._by_key[handle.key] = engine
             self._absent[engine.id] = engine
             host.happened(EngineAwaited(engine.id, handle.context, handle.node))
+
+    def expect(self, handle: LaunchedHandle) -> None:
+        """A context has started this engine: it will call, under the name of its launch."""
+        engine = self._host.make_engine(handle, NoLink())
+        self._expected[handle.launch] = Expected(engine, time.monotonic())
+        self._host.happened(EngineStarting(engine.id, handle.context))
+
+    def busy_nodes(self) -> set[str]:
+        """Hosts that have, or may have, an engine that cannot be reached now."""
+        away = [each.engine for each in self._expected.values()] + list(self._absent.values())
+        return {engine.handle.node for engine in away}
 
     # ---- calls
 
@@ -153,6 +185,12 @@ class Guests:
         known = self._by_key.get(about["id"])
         if known is None and hello.get("generation") != 0:
             raise LinkBroken("it belongs to another driver, or was taken in by none that we know")
+        if known is None and about.get("launch") in self._missed:
+            raise LinkBroken("it calls too late: it is not waited for any more")
+        if known is None and about.get("launch") in self._expected:
+            known = self._take_expected(newcomer, about, hello)
+            self._host.happened(*known.take(said))
+            return
         if known is not None and known.id in self._gone:
             self._leave_door(newcomer)
             self._send_away(known, newcomer.link)
@@ -175,8 +213,23 @@ class Guests:
         self._by_key[handle.key] = engine
         self._host.attach(engine)
         self._host.happened(EngineStarting(
-            engine.id, handle.context, handle.task_limit, is_guest=True
+            engine.id, handle.context, handle.task_limit, is_guest=True, lends=handle.lends
         ))
+        return engine
+
+    def _take_expected(
+        self, newcomer: Newcomer, about: dict[str, Any], hello: dict[str, Any]
+    ) -> EngineEnd:
+        """One that a context of this run has started."""
+        engine = self._expected[about["launch"]].engine
+        handle: LaunchedHandle = engine.handle  # type: ignore[assignment]  # a launched one
+        self._joins.admit_launched(handle, about, hello)
+        del self._expected[handle.launch]
+        self._leave_door(newcomer)
+        self._by_key[handle.key] = engine
+        engine.link = newcomer.link
+        self._launched[engine.id] = engine
+        self._host.attach(engine)
         return engine
 
     def _take_back(
@@ -205,7 +258,7 @@ class Guests:
 
     def wake_at(self, now: float) -> float | None:
         """When ``look_after`` is to be called, by the clock of ``now``; None: no need."""
-        if not (self._absent or self._newcomers):
+        if not (self._absent or self._newcomers or self._expected or self._launched):
             return None
         return now + max(0.0, self._look_at - time.monotonic())
 
@@ -220,6 +273,10 @@ class Guests:
                 self._drop(newcomer)
         for engine in list(self._absent.values()):
             self._look_at_one(engine)
+        for expected in list(self._expected.values()):
+            self._look_at_expected(expected, now)
+        for engine in list(self._launched.values()):
+            self._look_at_launched(engine, now)
 
     def _look_at_one(self, engine: EngineEnd) -> None:
         handle: JoinedHandle = engine.handle  # type: ignore[assignment]  # one of ours
@@ -229,6 +286,33 @@ class Guests:
             return  # its spool cannot be read now; asked again
         if has_ended:
             self._declare_gone(engine, "its process has ended")
+
+    def _look_at_expected(self, expected: Expected, now: float) -> None:
+        """One that has not called has been given nothing: no proof is needed."""
+        engine = expected.engine
+        if engine.handle.is_gone():
+            self._miss(engine, "what was to start it has ended; see the log of its context")
+            return
+        within_s = RETURNS_WITHIN_S if self._host.is_finishing else CALLS_WITHIN_S
+        if now - expected.since > within_s:
+            self._host.in_thread(engine.handle.end)
+            self._miss(engine, f"it has not called within {within_s:.0f} s")
+
+    def _look_at_launched(self, engine: EngineEnd, now: float) -> None:
+        """What had started it ends with it. A node that has failed may keep its link for long."""
+        if not engine.handle.is_gone():
+            return
+        ended_at = self._ended_at.setdefault(engine.id, now)
+        if now - ended_at >= SAYS_SO_WITHIN_S:
+            del self._launched[engine.id]  # once: should it live all the same, it calls again
+            self._host.lose(engine, "what had started it has ended")
+
+    def _miss(self, engine: EngineEnd, reason: str) -> None:
+        handle: LaunchedHandle = engine.handle  # type: ignore[assignment]  # a launched one
+        del self._expected[handle.launch]
+        self._missed.add(handle.launch)
+        self._host.tell("error", f"no engine on {handle.node}: {reason}")
+        self._host.happened(EngineLost(engine.id, reason))
 
     def forget(self, node: str) -> int:
         """The user says that nothing runs on this host any more; how many engines that were."""
@@ -258,6 +342,9 @@ class Guests:
             self._abandoned.append(engine.handle)
             self._host.happened(EngineAbandoned(engine.id, reason))
         self._absent.clear()
+        for expected in list(self._expected.values()):
+            self._host.in_thread(expected.engine.handle.end)
+            self._miss(expected.engine, reason)
 
     def leave_alone(self, id: int, may_run_tasks: bool) -> None:
         """The run ends without this one; it learns that by itself."""

@@ -2,7 +2,8 @@
 
 The file names host, boot, process and its start time. Locks of the file system are
 not used: on network file systems they lie. A lock whose owner is provably gone (same
-host, and the boot or the process is another one) is taken over.
+host, and the boot or the process is another one; or Slurm says that the job it was part of
+has ended) is taken over.
 
 Taking over is done under a second lock of the same kind, ``<lock>.takeover``. While it is
 held nobody else replaces the dead owner's file, and that file never vanishes in between:
@@ -15,6 +16,7 @@ import os
 
 from overnight.core.summary.rerun import shell_word
 from overnight.errors import PrefixTaken
+from overnight.formats.slurm import batch_job
 from overnight.guard.processes import boot_id, place, process_identity, read_process
 
 TAKE_TRIES = 5
@@ -74,9 +76,9 @@ class PrefixLock:
 
 
 def read_owner(path: str) -> dict[str, str] | None:
-    """Who owns the prefix with this lock file: host (its ``place``), boot, pid, start.
+    """Who owns the prefix with this lock file: host (its ``place``), boot, pid, start, job.
 
-    None if nobody does.
+    None if nobody does. ``job`` is Slurm's, as ``formats.slurm.batch_job`` has it, or empty.
     """
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -85,21 +87,33 @@ def read_owner(path: str) -> dict[str, str] | None:
         return None
     except OSError:
         fields = []
-    names = ("host", "boot", "pid", "start")
+    names = ("host", "boot", "pid", "start", "job")
+    if len(fields) == len(names) - 1:
+        fields.append("")
     if len(fields) != len(names) or not fields[2].isdigit():
-        return {"host": UNKNOWN, "boot": UNKNOWN, "pid": "0", "start": UNKNOWN}
+        return {"host": UNKNOWN, "boot": UNKNOWN, "pid": "0", "start": UNKNOWN, "job": ""}
     return dict(zip(names, fields, strict=True))
 
 
 def is_gone(owner: dict[str, str]) -> bool:
     """Whether it is proved that this owner does not run any more."""
     if owner["host"] != place():
-        return False
+        return bool(owner["job"]) and _job_is_over(owner["job"])
     if owner["boot"] != boot_id():
         return True
     process = read_process(int(owner["pid"]))
     # One that is dead and was not reaped holds nothing any more.
     return process is None or process.is_dead or str(process.start) != owner["start"]
+
+
+def _job_is_over(job: str) -> bool:
+    """Whether what ran in a batch job has ended with it; Slurm starts one again only then."""
+    own = batch_job(os.environ)
+    if own.split("/")[0] == job.split("/")[0]:
+        return own != job
+    from overnight.guard.slurmproof import job_has_ended  # asks Slurm: only where it counts
+
+    return job_has_ended(job.split("/")[0])
 
 
 def refuse_owned(path: str) -> None:
@@ -135,11 +149,11 @@ def _prefix(path: str) -> str:
 def _own_line() -> str:
     pid = os.getpid()
     start, boot = process_identity(pid)
-    return f"{place()} {boot} {pid} {start}\n"
+    return f"{place()} {boot} {pid} {start} {batch_job(os.environ)}".rstrip() + "\n"
 
 
 def _line(owner: dict[str, str]) -> str:
-    return f"{owner['host']} {owner['boot']} {owner['pid']} {owner['start']}\n"
+    return " ".join(owner.values()).rstrip() + "\n"
 
 
 def _write_new(path: str, text: str) -> None:

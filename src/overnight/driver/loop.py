@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from overnight.driver.record import Record
     from overnight.net.link import Link
     from overnight.ports import (
+        Allocation,
         Context,
         EngineHandle,
         JoinedHandle,
@@ -99,6 +100,7 @@ class Driver:
         measures_host: bool = False, survivors: Survivors | None = None,
         joins: Joins | None = None, awaited: Sequence[JoinedHandle] = (),
         opens_door: Callable[[], None] | None = None,
+        allocations: Sequence[Allocation] = (),
     ) -> None:
         """Start nothing yet.
 
@@ -113,6 +115,7 @@ class Driver:
             joins: Takes in engines that call; None where none can.
             awaited: Engines that an earlier driver had taken in so, and that may call.
             opens_door: Called once, after the first assignment: others may join from then on.
+            allocations: Those of the contexts whose nodes end and can be given back.
         """
         self.scheduler = scheduler
         self._source = source
@@ -126,6 +129,7 @@ class Driver:
         self._opens_door = opens_door
         self.guests: Guests | None = None  # made when there is any
         self.control: Control | None = None  # who answers what users ask; given from outside
+        self._allocations = allocations
         self._engines: dict[int, EngineEnd] = {}
         self._fds: dict[int, EngineEnd] = {}  # by descriptor awaited
         self._leaving: list[EngineEnd] = []  # their link has ended in order
@@ -167,10 +171,15 @@ class Driver:
         for observer in self._observers:
             observer.told(level, text)
 
+    def _tell_from_thread(self, level: str, text: str) -> None:
+        self.post(Notice(level, text))
+
     def run(self) -> Verdict:
         """Run the list; returns when nothing of it is left running."""
         try:
             self._take_over()
+            for allocation in self._allocations:
+                allocation.watch(self.post, self._tell_from_thread)
             while self._verdict is None:
                 self._turn()
             self._say_goodbye()
@@ -317,10 +326,18 @@ class Driver:
             self.tell(effect.level, effect.text)
         elif isinstance(effect, fx.LeaveAlone):
             self._leave_out_of_it(effect)
+        elif isinstance(effect, fx.GiveBack):
+            self._give_back(effect.engine)
         elif isinstance(effect, fx.Finish):
             self._verdict = effect.verdict
         else:
             self._perform_on_engine(effect)
+
+    def _give_back(self, id: int) -> None:
+        for engine in (*self._engines.values(), *self._leaving):
+            if engine.id == id:
+                for allocation in self._allocations:
+                    allocation.give_back(engine.handle)
 
     def _perform_on_engine(self, effect: fx.Effect) -> None:
         engine = self._engines.get(effect.engine)  # type: ignore[union-attr]  # the rest have one
@@ -406,7 +423,10 @@ class Driver:
                 self._engine_count += 1
                 continue
             for handle in handles:
-                self._add_engine(handle, context.label)
+                if handle.read_fd < 0:  # it calls by itself
+                    self._guests_of(()).expect(handle)  # type: ignore[arg-type]  # launched
+                else:
+                    self._add_engine(handle, context.label)
         self._events.append(EnginesStarted())
 
     def next_rank(self) -> int:
@@ -417,6 +437,8 @@ class Driver:
     def _busy_nodes(self) -> set[str]:
         known = (*self._engines.values(), *self._unproved)
         busy = {engine.handle.node for engine in known if not engine.has_closed}
+        if self.guests is not None:
+            busy |= self.guests.busy_nodes()
         return busy | self._reach.busy_nodes() | self._left_out
 
     def leave_out(self, node: str) -> None:
@@ -522,6 +544,16 @@ class Driver:
         """These are for the scheduler's next step; from any thread."""
         for event in events:
             self.post(event)
+
+    @property
+    def is_finishing(self) -> bool:
+        """Whether the run is over but for engines that have yet to leave."""
+        return self.scheduler.is_finishing
+
+    def lose(self, engine: EngineEnd, reason: str) -> None:
+        """Its link is of no use any more, if it still has one."""
+        if engine.id in self._engines:
+            self._lose(engine, reason)
 
     def in_thread(self, function: Callable[[], None]) -> None:
         """Do what may take its time."""
@@ -702,6 +734,8 @@ class Driver:
         for engine in self._engines.values():
             engine.link.close()
         self._poller.close()
+        for allocation in self._allocations:
+            allocation.close()
         self._source.close()
         self._record.close()
         for observer in self._observers:

@@ -39,9 +39,12 @@ FAR_HALF = (
     "overnight.formats.rows",
     "overnight.formats.spool",
     "overnight.core",
+    "overnight.core.deadline",
+    "overnight.core.devices",
     "overnight.core.engine",
     "overnight.core.engine_events",
     "overnight.core.plain",
+    "overnight.core.ranks",
     "overnight.core.runners",
     "overnight.core.slot_events",
     "overnight.core.slots",
@@ -72,6 +75,7 @@ FAR_HALF = (
     "overnight.engine.polled",
     "overnight.engine.polled_tls",
     "overnight.engine.relay",
+    "overnight.engine.ranks",
     "overnight.engine.runner",
     "overnight.engine.runner_ends",
     "overnight.engine.running",
@@ -79,6 +83,7 @@ FAR_HALF = (
     "overnight.engine.spool",
     "overnight.engine.starter",
     "overnight.engine.supervisor",
+    "overnight.engine.sweep",
     "overnight.engine.ticket",
 )
 """Modules of the engine file; a package stands before what is in it."""

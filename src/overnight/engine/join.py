@@ -16,8 +16,9 @@ from _signal import SIGHUP, SIGINT, SIGTERM, signal  # type: ignore[import-not-f
 from overnight import __version__
 from overnight.engine.caller import Caller, call
 from overnight.engine.main import (
-    LACKS,
+    be_rank,
     inherited_environment,
+    lacks,
     let_go_of_descriptors,
     own_signals,
     start_session,
@@ -48,6 +49,11 @@ usage: python RUN_engine.pyz join RUN_join [options]
   --task-limit N         the context leaves after N tasks
   --share VAR=A,B,...    the value of VAR for each slot; may be repeated
   --launch TEXT          handed to the driver, for whoever started this
+ and of a step of a manager, from whoever launches it:
+  --divide VAR,...       variables whose lists are divided among the slots
+  --without VAR,...      variables that tasks do not get; VAR* stands for any ending
+  --set VAR=VALUE        a variable that tasks get; may be repeated
+  --lends yes            the node is given back when nothing is left for it
 """
 
 
@@ -75,6 +81,10 @@ class Request:
         self.task_limit = 0
         self.shares: list[tuple[str, list[str]]] = []
         self.launch = ""
+        self.divided: list[str] = []
+        self.removes: list[str] = []
+        self.variables: list[bytes] = []
+        self.lends = False
 
     def about(self) -> dict[str, object]:
         """What HELLO says of it."""
@@ -89,8 +99,15 @@ class Request:
                  for name, values in self.shares]
                 for slot in range(slots if self.shares else 0)
             ],
-            "launch": self.launch,
+            "divided": self.divided, "removes": self.removes, "variables": self.variables,
+            "lends": self.lends, "launch": self.launch, "step": _step() if self.launch else "",
         }
+
+
+def _step() -> str:
+    """The step of Slurm that this process is part of, ``JOB.STEP``; empty outside of any."""
+    job, step = os.environ.get("SLURM_JOB_ID", ""), os.environ.get("SLURM_STEP_ID", "")
+    return f"{job}.{step}" if job and step else ""
 
 
 def parse_request(arguments: Sequence[str]) -> Request | None:
@@ -118,6 +135,7 @@ def _set(request: Request, name: str, value: str) -> bool:
         "-n": "slots", "--slots": "slots", "--jobs": "slots", "-j": "slots",
         "--cores-per-task": "cores_per_task", "--task-limit": "task_limit",
     }
+    lists = {"--divide": "divided", "--without": "removes"}
     texts = {"--label": "label", "-l": "label", "--node": "node", "--launch": "launch"}
     if name in numbers:
         if not value.isdigit():
@@ -125,6 +143,12 @@ def _set(request: Request, name: str, value: str) -> bool:
         setattr(request, numbers[name], int(value))
     elif name in texts:
         setattr(request, texts[name], value)
+    elif name in lists:
+        setattr(request, lists[name], value.split(","))
+    elif name == "--set" and "=" in value:
+        request.variables.append(os.fsencode(value))
+    elif name == "--lends":
+        request.lends = value == "yes"
     elif name == "--share" and "=" in value:
         variable, _, values = value.partition("=")
         request.shares.append((variable, values.split(",")))
@@ -145,6 +169,12 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(USAGE)
         return 2
     inherited = inherited_environment()
+    if request.launch:
+        from overnight.engine.ranks import local_rank
+
+        rank = local_rank(inherited)
+        if rank is not None:
+            return _join_step(request, inherited) if rank == 0 else be_rank(request.launch)
     parent = os.getpid()
     child = os.fork()
     if child:
@@ -163,6 +193,16 @@ def main(arguments: Sequence[str]) -> int:
         os._exit(status)
 
 
+def _join_step(request: Request, inherited: list[bytes]) -> int:
+    """Be the engine of a step whose every process has a slot: this one has the first."""
+    start_session()
+    try:
+        return _join(request, inherited, request.launch)
+    except OvernightError as error:
+        os.write(2, f"overnight join: {error}\n".encode("utf-8", "replace"))
+        return 1
+
+
 def _mind(child: int) -> int:
     """Pass signals on to the engine, and end as it ends."""
     def pass_on(number: int, frame: object) -> None:
@@ -174,7 +214,7 @@ def _mind(child: int) -> int:
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
 
-def _join(request: Request, inherited: list[bytes]) -> int:
+def _join(request: Request, inherited: list[bytes], step: str = "") -> int:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     let_go_of_descriptors(())
@@ -184,10 +224,9 @@ def _join(request: Request, inherited: list[bytes]) -> int:
     # The caller's pipe first: the link must be the last descriptor to be had.
     caller = Caller(paths, ENGINE)
     stream = call(join_file, ENGINE)
-    lacks = frozenset(each for each in LACKS if f"OVERNIGHT_TEST_NO_{each}" in os.environ)
     supervisor = Supervisor(
-        stream.fd, stream.fd, own_signals(), inherited, __version__, lacks,
-        Ticket(request.about(), stream, caller),
+        stream.fd, stream.fd, own_signals(), inherited, __version__, lacks(),
+        Ticket(request.about(), stream, caller), launch=step,
     )
     supervisor.run()
     return 0 if supervisor.was_set_up else 1

@@ -1,4 +1,9 @@
-"""How an engine's process begins here: ``engine --fd N``, with the driver at descriptor N.
+"""How an engine's process begins.
+
+    engine --fd N                   with the driver at descriptor N
+    engine --fd N --launch NAME     the same, as the first rank of the step of that name
+    rank --launch NAME              as another rank of that step: a runner of its engine
+    sweep RUN ...                   end what an engine has left here (``engine/sweep``)
 
 Or ``join FILE``: one that calls its driver itself (``engine/join``).
 
@@ -43,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     """Be an engine until it leaves.
 
     Args:
-        arguments: ``engine --fd N``, or ``join`` and what follows.
+        arguments: As above.
 
     Returns:
         Exit status of the process.
@@ -52,17 +57,49 @@ def main(arguments: Sequence[str]) -> int:
         from overnight.engine.join import main as join  # sockets and TLS: 40 ms, for whoever joins
 
         return join(arguments[1:])
-    if len(arguments) != 3 or arguments[0] != "engine" or arguments[1] != "--fd":
+    if arguments[:1] == ["sweep"]:
+        from overnight.engine.sweep import main as sweep
+
+        return sweep(arguments[1:])
+    if arguments[:1] == ["rank"] and arguments[1:2] == ["--launch"] and len(arguments) == 3:
+        return be_rank(arguments[2])
+    is_engine = arguments[:2] == ["engine", "--fd"]
+    has_launch = len(arguments) == 5 and arguments[3] == "--launch"
+    if not is_engine or not (len(arguments) == 3 or has_launch):
         sys.stderr.write("usage: engine --fd N, or join FILE\n")
         return 2
     fd = int(arguments[2])
+    launch = arguments[4] if has_launch else ""
     inherited = inherited_environment()
     let_go_of_descriptors((fd,))
     start_session()
     signal_fd = own_signals()
-    lacks = frozenset(each for each in LACKS if f"OVERNIGHT_TEST_NO_{each}" in os.environ)
-    Supervisor(fd, fd, signal_fd, inherited, __version__, lacks).run()
+    Supervisor(fd, fd, signal_fd, inherited, __version__, lacks(), launch=launch).run()
     return 0
+
+
+def be_rank(launch: str) -> int:
+    """Be a runner of the engine on this node until it lets go, or is gone."""
+    from overnight.engine.ranks import connect_to_engine
+    from overnight.engine.runner import Runner
+
+    inherited = inherited_environment()
+    let_go_of_descriptors()
+    start_session()
+    own_signals()
+    set_wakeup_fd(-1)
+    try:
+        fd = connect_to_engine(launch)
+    except OSError as error:
+        sys.stderr.write(f"overnight: no engine on {os.uname().nodename}: {error}\n")
+        return 1
+    Runner(fd, inherited, lacks()).run()
+    return 0
+
+
+def lacks() -> frozenset[str]:
+    """What to do without although the kernel may have it."""
+    return frozenset(each for each in LACKS if f"OVERNIGHT_TEST_NO_{each}" in os.environ)
 
 
 def inherited_environment() -> list[bytes]:
@@ -75,7 +112,7 @@ def inherited_environment() -> list[bytes]:
     return [entry for entry in text.split(b"\0") if b"=" in entry]
 
 
-def let_go_of_descriptors(kept: Sequence[int]) -> None:
+def let_go_of_descriptors(kept: Sequence[int] = ()) -> None:
     """Close what was left open by whoever started us; tasks would inherit it."""
     try:
         held = [int(name) for name in os.listdir("/proc/self/fd")]

@@ -47,7 +47,12 @@ HIGHEST_FD = 1024
 
 
 class RunnerEnd:
-    """One runner's process and the link to it."""
+    """One runner's process and the link to it.
+
+    Attributes:
+        pid: Of a fork of ours; 0 for a rank, which somebody else has started.
+        link: To it.
+    """
 
     __slots__ = ("link", "pid")
 
@@ -99,6 +104,14 @@ class RunnerEnds:
         self._by_fd[end.link.read_fd] = runner
         end.link.send(m.SETUP, setup_payload)
 
+    def admit(self, runner: int, fd: int, setup_payload: bytes) -> None:
+        """Take a rank that has connected as a runner of this id."""
+        end = RunnerEnd(0, PolledLink(self._poll, fd, fd))
+        self._ends[runner] = end
+        self._by_fd[fd] = runner
+        if setup_payload:
+            end.link.send(m.SETUP, setup_payload)
+
     def _drop(self, runner: int) -> None:
         end = self._ends.pop(runner)
         del self._by_fd[end.link.read_fd]
@@ -113,7 +126,8 @@ class RunnerEnds:
             end.link.push_all(PATIENCE_S)
         for end in self._ends.values():
             self._hear_out(end)
-            os.waitpid(end.pid, 0)
+            if end.pid:
+                os.waitpid(end.pid, 0)
 
     def _hear_out(self, end: RunnerEnd) -> None:
         """Pass on what a runner still has to say, until it has ended."""
@@ -162,12 +176,22 @@ class RunnerEnds:
 
     # ---- what dead runners leave behind
 
-    def end_orphans(self, runner: int, run: str, rank: int, kill_after_s: float) -> None:
-        """Begin to end what a dead runner had started."""
-        def marked() -> list[Process]:
-            return marked_orphans(run, rank)
+    def end_orphans(
+        self, runner: int, run: str, rank: int, kill_after_s: float, slot: int | None = None
+    ) -> None:
+        """Begin to end what a dead runner had started.
 
-        find = self._adopted if self._adopts else marked
+        Args:
+            runner: Which.
+            run: DISBATCH_JOBID of its tasks.
+            rank: DISBATCH_ENGINE_RANK of them.
+            kill_after_s: Between SIGTERM and SIGKILL.
+            slot: Of a rank: what it leaves goes to whoever started it, not to us.
+        """
+        def marked() -> list[Process]:
+            return marked_orphans(run, rank, slot)
+
+        find = self._adopted if self._adopts and slot is None else marked
         self._sweeps[runner] = Sweep(find, kill_after_s, time.monotonic())
 
     def _adopted(self) -> list[Process]:
@@ -194,6 +218,8 @@ class RunnerEnds:
 def _end(end: RunnerEnd) -> None:
     """Close a runner's link, which makes it end what it has and leave, and wait for that."""
     end.link.close()
+    if not end.pid:
+        return
     try:  # noqa: SIM105  # contextlib costs a start 2 ms
         os.waitpid(end.pid, 0)
     except ChildProcessError:

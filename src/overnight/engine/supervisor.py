@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from overnight.engine.ranks import RankDoor
     from overnight.engine.ticket import Ticket
 
 EPOLLIN = 1
@@ -45,7 +46,7 @@ class Supervisor:
     def __init__(
         self, read_fd: int, write_fd: int, signal_fd: int, inherited: list[bytes],
         version: str, lacks: frozenset[str], ticket: Ticket | None = None,
-        told: Mapping[str, object] = _NOTHING, is_far: bool = False,
+        told: Mapping[str, object] = _NOTHING, is_far: bool = False, launch: str = "",
     ) -> None:
         """Greet the driver and make ready.
 
@@ -59,14 +60,14 @@ class Supervisor:
             ticket: With which it joins by itself.
             told: What else HELLO says.
             is_far: The link may be cut without a sign of it here: the door is always open.
+            launch: Where the runners are ranks of a step: the name of that.
         """
         self._poll = epoll()
         self._signal_fd = signal_fd
         self._poll.register(signal_fd, EPOLLIN)
         self._is_on_its_own = ticket is not None
-        self._engine = Engine(
-            len(os.sched_getaffinity(0)), _most_slots_each(), redials=ticket is not None
-        )
+        self._ranks: RankDoor | None = None
+        self._engine = self._make_engine(launch, inherited)
         self._driver = DriverEnd(
             self._poll, self._engine, version, read_fd, write_fd, ticket, told
         )
@@ -78,6 +79,21 @@ class Supervisor:
         self._retry_at = NEVER
         self._has_left = False
 
+    def _make_engine(self, launch: str, inherited: list[bytes]) -> Engine:
+        core_count = len(os.sched_getaffinity(0))
+        if not launch:
+            return Engine(core_count, _most_slots_each(), self._is_on_its_own)
+        # Not imported where slots are forks: an engine's start counts in milliseconds.
+        from overnight.core.deadline import Deadline
+        from overnight.core.ranks import Ranks
+        from overnight.engine.ranks import RankDoor, by_name
+
+        self._ranks = RankDoor(launch)
+        self._poll.register(self._ranks.fd, EPOLLIN)
+        return Engine(
+            core_count, 1, self._is_on_its_own, Ranks(by_name(inherited)), Deadline()
+        )
+
     def run(self) -> None:
         """Run until the engine leaves; no process of it is left then."""
         while not self._has_left:
@@ -85,6 +101,8 @@ class Supervisor:
                 self._events += self._receive(fd)
             self._turn()
         self._driver.stop_listening()
+        if self._ranks is not None:
+            self._ranks.close()
         self._runners.close()
         self._driver.leave()
 
@@ -105,6 +123,8 @@ class Supervisor:
             events = self._driver.receive(fd)
         if events is None and fd == self._signal_fd and SIGTERM in os.read(fd, 512):
             events = [e.Terminated()]
+        if events is None and self._ranks is not None and fd == self._ranks.fd:
+            events = self._ranks.admit()
         return events or []
 
     def _turn(self) -> None:
@@ -153,6 +173,12 @@ class Supervisor:
             self._driver.say(m.RUNNING, f.encode_attempts(effect.attempts))
         self._driver.say(m.TAKEN, f.encode_ids(effect.ids))
 
+    def _say_room(self, effect: e.SayRoom) -> None:
+        self._driver.say(m.ROOM, f.encode_control({"slots": effect.slots}))
+
+    def _say_notice(self, effect: e.SayNotice) -> None:
+        self._driver.notice(effect.level, effect.text)
+
     def _say_closed(self, effect: e.SayClosed) -> None:
         self._driver.say(m.CLOSED, b"")
 
@@ -170,12 +196,22 @@ class Supervisor:
             self._events.append(e.RunnerDied(effect.runner))
 
     def _set_up_runners(self, effect: e.SetUpRunners) -> None:
-        self._runners.tell_all(m.SETUP, self._driver.setup_payload)
+        payload = self._driver.setup_payload
+        if effect.slot_variables is not None:
+            mapping = {**f.decode_control(payload), "slot_variables": effect.slot_variables}
+            payload = f.encode_control(mapping)
+        self._runners.tell_all(m.SETUP, payload)
         if self._engine.setup is not None:
             self._spool.paths = self._engine.setup.spools
         if self._is_far:
             self._wants_door = True
             self._open_door()
+
+    def _admit_rank(self, effect: e.AdmitRank) -> None:
+        self._runners.admit(effect.runner, effect.guest, self._driver.setup_payload)
+
+    def _turn_away(self, effect: e.TurnAway) -> None:
+        os.close(effect.guest)
 
     def _give_slots(self, effect: e.GiveSlots) -> None:
         self._runners.tell(effect.runner, m.SLOTS, f.encode_control({"slots": effect.slots}))
@@ -198,7 +234,7 @@ class Supervisor:
         setup = self._engine.setup
         if setup is not None:
             self._runners.end_orphans(
-                effect.runner, setup.run, setup.rank, setup.kill_after_s
+                effect.runner, setup.run, setup.rank, setup.kill_after_s, effect.slot
             )
 
     # ---- alone
@@ -260,10 +296,14 @@ _PERFORMERS: dict[type, Callable[[Supervisor, Any], None]] = {
     e.SayOpened: Supervisor._say_opened,
     e.SayRecalled: Supervisor._say_recalled,
     e.SayTaken: Supervisor._say_taken,
+    e.SayRoom: Supervisor._say_room,
+    e.SayNotice: Supervisor._say_notice,
     e.SayClosed: Supervisor._say_closed,
     e.Refuse: Supervisor._refuse,
     e.StartRunner: Supervisor._start_runner,
     e.SetUpRunners: Supervisor._set_up_runners,
+    e.AdmitRank: Supervisor._admit_rank,
+    e.TurnAway: Supervisor._turn_away,
     e.GiveSlots: Supervisor._give_slots,
     e.Give: Supervisor._give,
     e.RunCommand: Supervisor._run_command,

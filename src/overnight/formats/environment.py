@@ -87,7 +87,23 @@ def slot_environment(inherited: Sequence[bytes], setup: Setup, slot: int) -> lis
     """
     ours = run_variables(setup) + slot_variables(setup, slot)
     replaced = {name_of(entry) for entry in ours} | {*PER_ATTEMPT_NAMES, *OF_AN_OUTER_RUN}
+    if setup.removes:
+        replaced |= removed_names(inherited, setup.removes)
     return [entry for entry in inherited if name_of(entry) not in replaced] + ours
+
+
+def removed_names(inherited: Sequence[bytes], removes: Sequence[str]) -> set[bytes]:
+    """Names in an environment that stand in a list, or begin as one that ends in ``*``.
+
+    >>> removed_names([b"PMI_RANK=0", b"PMI=1", b"PATH=/bin"], ["PMI_*"])
+    {b'PMI_RANK'}
+    """
+    names = {each.encode() for each in removes if not each.endswith("*")}
+    beginnings = tuple(each[:-1].encode() for each in removes if each.endswith("*"))
+    return {
+        name for name in map(name_of, inherited)
+        if name in names or (beginnings and name.startswith(beginnings))
+    }
 
 
 def marks(setup: Setup, slot: int, attempt: Attempt) -> list[bytes]:

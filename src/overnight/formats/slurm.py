@@ -2,10 +2,102 @@
 
 from __future__ import annotations
 
-from overnight.formats.hostlist import MOST_HOSTS
+from overnight.formats.hostlist import MOST_HOSTS, expand_nodelist
+from overnight.model.allocation import SlurmJob
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 _DIGITS = 9
 _SHOWN = 60
+
+
+def job_id(environment: Mapping[str, str]) -> str | None:
+    """Id of the allocation that these variables are of, or None outside of any.
+
+    A heterogeneous job goes by the id of its first component, a member of an array by its own.
+    """
+    return environment.get("SLURM_JOBID") or environment.get("SLURM_JOB_ID") or None
+
+
+def batch_job(environment: Mapping[str, str]) -> str:
+    """The job whose end is the end of this process, and how often it was started again.
+
+    ``JOB/RESTARTS``; empty outside of jobs, and for a command under ``salloc``, which Slurm
+    does not end.
+
+    >>> batch_job({"SLURM_JOB_ID": "7", "SLURMD_NODENAME": "node1"})
+    '7/0'
+    """
+    job = job_id(environment)
+    if job is None or "SLURMD_NODENAME" not in environment:
+        return ""
+    return f"{job}/{environment.get('SLURM_RESTART_COUNT') or 0}"
+
+
+def read_jobs(
+    environment: Mapping[str, str],
+    expand: Callable[[str], Sequence[str]] = expand_nodelist,
+) -> list[SlurmJob]:
+    """The allocation: one job, or each component of a heterogeneous one in order.
+
+    ``salloc`` gives a heterogeneous job no plain variables, ``sbatch`` gives it those of its
+    first component beside those of each: where there are components they count.
+
+    Args:
+        environment: Of a batch script, of a command under ``salloc``, or of a step.
+        expand: Gives the names in a compact list of nodes.
+
+    Raises:
+        ValueError: A variable is missing or does not parse; the message names it.
+    """
+    size = environment.get("SLURM_HET_SIZE", "")
+    if size.isdigit() and int(size) > 1:
+        return [_component(environment, group, expand) for group in range(int(size))]
+    return [_job(environment, "", job_id(environment) or "", None, expand)]
+
+
+def _component(
+    environment: Mapping[str, str], group: int, expand: Callable[[str], Sequence[str]]
+) -> SlurmJob:
+    ending = f"_HET_GROUP_{group}"
+    id = environment.get(f"SLURM_JOB_ID{ending}") or job_id(environment) or ""
+    return _job(environment, ending, id, group, expand)
+
+
+def _job(
+    environment: Mapping[str, str], ending: str, id: str, group: int | None,
+    expand: Callable[[str], Sequence[str]],
+) -> SlurmJob:
+    def value(*names: str) -> str | None:
+        found = (environment.get(name + ending) for name in names)
+        return next((text for text in found if text), None)
+
+    def number(name: str) -> int | None:
+        text = value(name)
+        if text is None:
+            return None
+        if not _is_number(text):
+            raise ValueError(f"{name}{ending} is {text[:_SHOWN]!r}, not a number")
+        return int(text)
+
+    node_list = value("SLURM_NODELIST", "SLURM_JOB_NODELIST")
+    cores = value("SLURM_JOB_CPUS_PER_NODE")
+    if node_list is None or cores is None:
+        missing = "SLURM_JOB_NODELIST" if node_list is None else "SLURM_JOB_CPUS_PER_NODE"
+        raise ValueError(f"{missing}{ending} is not set")
+    tasks = value("SLURM_TASKS_PER_NODE")
+    return SlurmJob(
+        nodes=expand(node_list),
+        cores=per_node_counts(cores),
+        tasks=None if tasks is None else per_node_counts(tasks),
+        cores_per_task=number("SLURM_CPUS_PER_TASK"),
+        tasks_per_node=number("SLURM_NTASKS_PER_NODE"),
+        has_gpus="CUDA_VISIBLE_DEVICES" in environment or "GPU_DEVICE_ORDINAL" in environment,
+        id=id,
+        het_group=group,
+    )
 
 
 def per_node_counts(text: str) -> list[int]:

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 RUNNERS_WITHIN_S = 10.0
 """How long runners of a dead engine get beyond the grace of their tasks, before SIGKILL."""
 
+SOMETHING_LEFT = 3
+"""Exit status of ``engine/sweep`` when processes are alive in spite of SIGKILL."""
+
 ENGINE_FILE = b"engine.pyz"
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 

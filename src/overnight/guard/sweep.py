@@ -61,12 +61,14 @@ class Sweep:
             self.seen.add(process.identity)
 
 
-def marked_orphans(run: str, rank: int) -> list[Process]:
-    """What carries the marks of this run and engine and has lost its runner."""
+def marked_orphans(run: str, rank: int, slot: int | None = None) -> list[Process]:
+    """What carries the marks of this run and engine, and slot, and has lost its runner."""
     marks = [
         b"DISBATCH_JOBID=" + run.encode("utf-8", "surrogateescape"),
         b"DISBATCH_ENGINE_RANK=%d" % rank,
     ]
+    if slot is not None:
+        marks.append(b"DISBATCH_CYLINDER_RANK=%d" % slot)
     table = survey()
     own_pid = os.getpid()
     adopters = ancestors(table, own_pid) | {own_pid}

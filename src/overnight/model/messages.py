@@ -56,6 +56,8 @@ CANNOT     mapping ``reason``: instead of HELLO, nothing can be run here
 PROOF      mapping, instead of HELLO of an engine that is looked for: ``is_ended``
            (nothing of it runs), ``left`` (numbers of processes that cannot be ended),
            ``spools`` (contents of each that is there), ``reason``
+ROOM       mapping ``slots``: so many attempts at once can run there from now on; said when
+           it is not what SETUP had, because processes for slots did not come or are gone
 =========  =========================================================================
 
 Ahead of a link to another machine, after the engine file:
@@ -93,7 +95,7 @@ LINK_VERSION = 1
 
 SETUP, START, ASSIGN, RECALL, END, ACK, CLOSE, PING, SLOTS = range(1, 10)
 HELLO, RUNNING, OPENED, ENDED, KEPT, PE_ENDED, RECALLED, NOTICE, CLOSED, PONG = range(17, 27)
-RELEASED, TAKEN, CANNOT, PROOF = range(27, 31)
+RELEASED, TAKEN, CANNOT, PROOF, ROOM = range(27, 32)
 ENTER = 10
 ASK, ANSWER = 40, 41
 
@@ -132,12 +134,17 @@ class Setup:
             of slot 0 also for per-engine commands (``-E``, ``-g``).
         driver: Of one driver and no other. An engine whose link was cut takes the same
             driver back, and refuses another one of the same generation.
+        divided: Names of variables that the engine divides itself, where its slots are
+            processes that somebody else has given their own values (``core/ranks``).
+        removes: Names of variables that tasks do not get of the engine's environment; ``*``
+            at the end of one stands for any ending.
     """
 
     __slots__ = (
-        "always_shell", "attach", "cores_per_task", "cwd", "driver", "generation", "keep_reports_s",
-        "kill_after_s", "late_output_s", "leaves_children", "name_tasks", "output_dir", "rank",
-        "run", "slot_variables", "slots", "spools", "timeout_s", "variables",
+        "always_shell", "attach", "cores_per_task", "cwd", "divided", "driver", "generation",
+        "keep_reports_s", "kill_after_s", "late_output_s", "leaves_children", "name_tasks",
+        "output_dir", "rank", "removes", "run", "slot_variables", "slots", "spools",
+        "timeout_s", "variables",
     )
 
     def __init__(
@@ -146,6 +153,7 @@ class Setup:
         late_output_s: float, leaves_children: bool, timeout_s: float | None,
         kill_after_s: float, output_dir: str | None, spools: list[str], attach: str,
         keep_reports_s: float, slot_variables: Sequence[list[bytes]] = (), driver: str = "",
+        divided: Sequence[str] = (), removes: Sequence[str] = (),
     ) -> None:
         self.run = run
         self.name_tasks = name_tasks
@@ -166,3 +174,5 @@ class Setup:
         self.keep_reports_s = keep_reports_s
         self.slot_variables = slot_variables
         self.driver = driver
+        self.divided = list(divided)
+        self.removes = list(removes)

@@ -40,6 +40,10 @@ class RunOptions:
     listen: bool = False
     use_address: str | None = None
     remote_python: str | None = None
+    no_retire: bool = False
+    retire_cmd: str | None = None  # None: the manager's own way; "": none
+    grace: float = 0.0
+    keep_slurm_env: bool = False
     # how tasks are run
     always_shell: bool = False
     late_output: float = 5.0

@@ -69,6 +69,10 @@ class RunFiles:
         """What an engine and its runners say outside the link."""
         return f"{self.prefix}_{label}_{node}_engine_{rank}.log"
 
+    def context_log(self, label: str) -> str:
+        """What the clients of a resource manager say that start the engines of a context."""
+        return f"{self.prefix}_{label}.context.log"
+
     def spool(self, engine: str) -> str:
         """Reports that this one engine kept while no driver listened; until collected."""
         return f"{self.prefix}_engine_{engine}.spool"

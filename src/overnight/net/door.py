@@ -30,7 +30,7 @@ class Door:
         """
         import socket  # 15 ms; only an engine without a driver pays
 
-        _check_folder(os.path.dirname(path))
+        check_folder(os.path.dirname(path))
         self._path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -71,8 +71,14 @@ class Door:
             pass  # removed by somebody who tidied up: it is gone, as it should be
 
 
-def _check_folder(folder: str) -> None:
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+def check_folder(folder: str, makes: bool = True) -> None:
+    """Make sure that nobody but this user can put anything into a folder.
+
+    Raises:
+        OSError: It is not so, or there is no such folder.
+    """
+    if makes:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
     found = os.lstat(folder)
     if (
         not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid()
