@@ -6,7 +6,7 @@ from tests.e2e.kit import Live, Stage, until
 from tests.ssh_lab import NAMES, QUICK, Hosts
 
 PARTS = ("ssh hosts",)
-GROUP = "ssh hosts"
+GROUP = "lab"
 ENV = {"OVERNIGHT_SSH": QUICK}
 
 TASK = """\
