@@ -11,6 +11,7 @@ from tests.slurm.kit import Cluster, Job
 from tests.ssh_lab import lab_folder
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:

@@ -306,14 +306,15 @@ class Runner:
     # ---- what the machine asks for
 
     def _perform(self, effects: Sequence[Effect], events: list[Event]) -> None:
-        to_end: list[EndTree] = []
+        to_end: dict[int, EndTree] = {}  # by slot; all of them take one look at /proc
         for effect in effects:
             if type(effect) is Start:
                 self._start(effect.slot, effect.attempt, events)
             elif type(effect) is Finish:
+                to_end.pop(effect.slot, None)  # it has ended by itself; the slot may be another's
                 self._finish(effect)
             elif type(effect) is EndTree:
-                to_end.append(effect)
+                to_end[effect.slot] = effect
             elif type(effect) is HandBack:
                 self._link.send(RECALLED, encode_ids(effect.ids))
             elif type(effect) is Release:
@@ -321,7 +322,7 @@ class Runner:
             else:
                 self._is_leaving = True
         if to_end:
-            self._end_trees(to_end, events)
+            self._end_trees(list(to_end.values()), events)
 
     def _start(self, slot: int, attempt: Attempt, events: list[Event]) -> None:
         try:
