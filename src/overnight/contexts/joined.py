@@ -169,7 +169,7 @@ class Joined:
             int(hello["pid"]), int(hello["start"]), str(hello["boot"]), place,
             share.node, setup.run, setup.rank, setup.attach, setup.spools,
             [setup.cwd, *([os.environ["PWD"]] if "PWD" in os.environ else [])],
-            key, label, str(about.get("step") or ""),
+            key=key, label=label, step=str(about.get("step") or ""),
         )
         self._note(noted)
         engine = self._engine(noted, setup, task_limit)
@@ -191,7 +191,7 @@ class Joined:
                 int(hello["pid"]), int(hello["start"]), str(hello["boot"]), str(about["place"]),
                 handle.node, setup.run, setup.rank, setup.attach, setup.spools,
                 [setup.cwd, *([os.environ["PWD"]] if "PWD" in os.environ else [])],
-                str(about["id"]), handle.context, str(about.get("step") or ""),
+                key=str(about["id"]), label=handle.context, step=str(about.get("step") or ""),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise LinkBroken(f"an engine that joins says too little: {error!r}") from error

@@ -49,8 +49,8 @@ class NotedEngine:
 
     def __init__(
         self, pid: int, start: int, boot: str, host: str, node: str, run: str, rank: int,
-        attach: str, spools: Sequence[str], folders: Sequence[str], key: str = "",
-        label: str = "", ssh: str = "", step: str = "",
+        attach: str, spools: Sequence[str], folders: Sequence[str], *,
+        key: str = "", label: str = "", ssh: str = "", step: str = "",
     ) -> None:
         self.ssh = ssh
         self.pid = pid
