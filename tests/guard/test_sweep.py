@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
+from overnight.guard import leftovers
 from overnight.guard.leftovers import is_same_process
 from overnight.guard.processes import Process, read_process
 from overnight.guard.sweep import GIVE_UP_S, Sweep
@@ -93,3 +95,17 @@ def test_a_process_is_the_same_only_with_its_start_time(
     assert not is_same_process(process.pid, process.start + 1)
     children[0].kill()
     wait_until(lambda: not is_same_process(*process.identity), "it has ended")
+
+
+def test_runners_of_an_engine_are_not_sought_under_a_number_that_is_anothers_now() -> None:
+    others = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)", "another_engine.pyz"],
+        start_new_session=True,
+    )
+    try:
+        elder = leftovers.GoneEngine("run", 0, others.pid, 1, ["/"])
+        wait_until(lambda: leftovers._is_engine_or_runner(others.pid), "it has its arguments")
+        assert leftovers._runners_of(elder) == []
+    finally:
+        others.kill()
+        others.wait()

@@ -113,7 +113,7 @@ def note(files: RunFiles, engine: NotedEngine) -> None:
         line = _after_torn(fd) + engine.line()
         if os.write(fd, line) < len(line):
             raise OSError(28, os.strerror(28), files.engines)  # a full disk gives a short write
-        if engine.ssh:
+        if engine.ssh or engine.key:
             os.fsync(fd)
             _sync_folder(os.path.dirname(files.engines))
     finally:

@@ -38,11 +38,12 @@ class StepProof:
         return self._is_proved
 
     def _ask(self) -> None:
-        if self._proves():
-            self._is_proved = True
-            return
-        time.sleep(ASK_EVERY_S)
-        self._is_asking = False
+        try:
+            self._is_proved = self._proves()
+            if not self._is_proved:
+                time.sleep(ASK_EVERY_S)
+        finally:
+            self._is_asking = False
 
     def _proves(self) -> bool:
         if self._launch:

@@ -205,7 +205,12 @@ class EngineEnd:
             handler = self._handlers.get(kind)
             if handler is None:
                 raise LinkBroken(f"an engine sent a frame of kind {kind}")
-            events += handler(payload)
+            try:
+                events += handler(payload)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise LinkBroken(
+                    f"an engine sent a frame of kind {kind} that is not understood: {error!r}"
+                ) from error
         return events
 
     def _on_hello(self, payload: bytes) -> list[Event]:
@@ -373,6 +378,9 @@ class EngineEnd:
 
     def assign(self, attempts: Sequence[Attempt]) -> None:
         """Give it attempts."""
+        if self.released:
+            # What an earlier attempt left there cannot be told from what a further one starts.
+            self.released.difference_update([attempt.task.id for attempt in attempts])
         self.link.send(m.ASSIGN, rows.encode_attempts(attempts))
 
     def recall(self, task_ids: Sequence[int]) -> None:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         def happened(self, *events: Event) -> None: ...
         def lose(self, engine: EngineEnd, reason: str) -> None: ...
         def in_thread(self, function: Callable[[], None]) -> None: ...
+        def leave_out(self, node: str) -> None: ...
         def prove(self, engine: EngineEnd, reason: str) -> None: ...
 
 HELLO_WITHIN_S = 10.0
@@ -189,7 +190,7 @@ class Guests:
             raise LinkBroken("it calls too late: it is not waited for any more")
         if known is None and about.get("launch") in self._expected:
             known = self._take_expected(newcomer, about, hello)
-            self._host.happened(*known.take(said))
+            self._hear_out(known, said)
             return
         if known is not None and known.id in self._gone:
             self._leave_door(newcomer)
@@ -199,7 +200,18 @@ class Guests:
             known = self._take_in(newcomer, about, hello)
         else:
             self._take_back(newcomer, known, about)
-        self._host.happened(*known.take(said))
+        self._hear_out(known, said)
+
+    def _hear_out(self, engine: EngineEnd, said: Sequence[tuple[int, bytes]]) -> None:
+        """What it said at the door; it is the loop's engine by now, whatever that was."""
+        try:
+            self._host.happened(*engine.take(said))
+        except LinkBroken as error:
+            self._host.tell("error", str(error))
+            engine.trouble = error.what
+            engine.link.closed = True
+        if engine.link.closed:
+            self._host.lose(engine, engine.why_ended())
 
     def _take_in(
         self, newcomer: Newcomer, about: dict[str, Any], hello: dict[str, Any]
@@ -312,6 +324,7 @@ class Guests:
         del self._expected[handle.launch]
         self._missed.add(handle.launch)
         self._host.tell("error", f"no engine on {handle.node}: {reason}")
+        self._host.leave_out(handle.node)
         self._host.happened(EngineLost(engine.id, reason))
 
     def forget(self, node: str) -> int:
@@ -358,7 +371,14 @@ class Guests:
         self._gone.add(engine.id)
 
         def prove() -> None:
-            self._collect(engine)
+            try:
+                self._collect(engine)
+            except Exception as error:  # noqa: BLE001  # the run must not wait for ever
+                # Its reports may say that its tasks are done: they stay its own, for a resume.
+                self._abandoned.append(engine.handle)
+                words = f"what it has kept cannot be read: {error}"
+                self._host.happened(EngineAbandoned(engine.id, words))
+                return
             self._host.prove(engine, reason)
 
         self._host.in_thread(prove)

@@ -165,6 +165,10 @@ def _see_runners_off(engine: GoneEngine, most_s: float) -> list[Process]:
 
 
 def _runners_of(engine: GoneEngine) -> list[Process]:
+    now = read_process(engine.pid)
+    if now is not None and now.start != engine.start:
+        # Its number is another's now: nothing of its session was left, or it would be taken.
+        return []
     return [
         process for process in survey().values()
         if process.session == engine.pid and not process.is_dead
