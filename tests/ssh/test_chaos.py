@@ -15,6 +15,7 @@ from tests.ssh_lab import NAMES, Hosts, counts
 
 pytestmark = [
     pytest.mark.needs(*PARTS), pytest.mark.xdist_group(GROUP), pytest.mark.slow,
+    pytest.mark.flaky(reruns=1),
     pytest.mark.timeout(400),
 ]
 

@@ -19,7 +19,9 @@ from tests.ssh.kit import (
 )
 from tests.ssh_lab import NAMES, Hosts, counts
 
-pytestmark = [pytest.mark.needs(*PARTS), pytest.mark.xdist_group(GROUP)]
+pytestmark = [
+    pytest.mark.needs(*PARTS), pytest.mark.xdist_group(GROUP), pytest.mark.flaky(reruns=1),
+]
 
 
 def _live(stage: Stage, count: int, *more: str) -> Live:

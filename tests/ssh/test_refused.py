@@ -11,7 +11,9 @@ from tests.e2e.options_kit import ends
 from tests.ssh.kit import ENV, GROUP, PARTS
 from tests.ssh_lab import Hosts
 
-pytestmark = [pytest.mark.needs(*PARTS), pytest.mark.xdist_group(GROUP)]
+pytestmark = [
+    pytest.mark.needs(*PARTS), pytest.mark.xdist_group(GROUP), pytest.mark.flaky(reruns=1),
+]
 
 WAIT_FOR_NEWS = "until grep -q 'left out' P_driver.log; do sleep 0.05; done; hostname > who"
 

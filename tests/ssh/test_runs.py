@@ -13,7 +13,9 @@ from tests.e2e.options_kit import empties, ends
 from tests.ssh.kit import ENV, GROUP, PARTS, have_started, nothing_is_left, started, write_locked
 from tests.ssh_lab import NAMES, Hosts, counts
 
-pytestmark = [pytest.mark.needs(*PARTS), pytest.mark.xdist_group(GROUP)]
+pytestmark = [
+    pytest.mark.needs(*PARTS), pytest.mark.xdist_group(GROUP), pytest.mark.flaky(reruns=1),
+]
 
 WHOLE_CROWD = "echo >> crowd; until [ $(wc -l < crowd) -ge 6 ]; do sleep 0.02; done"
 
