@@ -202,6 +202,10 @@ if TYPE_CHECKING:
         label: str
         gives_back: bool
 
+        @property
+        def driver_node(self) -> str | None:
+            """Where the driver runs, if that is one of the nodes: it is never given back."""
+
         def watch(self, post: Post, tell: Callable[[str, str], None]) -> None:
             """The run begins: from now on it hears when the allocation is about to end.
 

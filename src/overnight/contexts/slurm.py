@@ -159,7 +159,7 @@ class SlurmContext:
         self.gives_back = not options.no_retire and options.retire_cmd != ""
         self._planned = planned
         self._settings = settings
-        self._engines: list[SlurmEngine] = []
+        self._gone: set[str] = set()  # nodes that nothing is left for
         self._watch: EndWatch | None = None
         self._giver: GiveBack | None = None
 
@@ -181,7 +181,7 @@ class SlurmContext:
                     if not started:
                         raise
                     break  # those that were started are on their way, and are not let alone
-        self._engines += started
+        self._gone.difference_update([engine.node for engine in started])
         return started
 
     def _start(self, step: Step, rank: int) -> SlurmEngine:
@@ -232,6 +232,11 @@ class SlurmContext:
         if self._giver is not None:
             self._giver.close()
 
+    @property
+    def driver_node(self) -> str | None:
+        """Where the driver runs, if that is one of the nodes: it is never given back."""
+        return self._planned.driver_node
+
     def give_back(self, engine: EngineHandle) -> None:
         """The engine is leaving, and nothing is left for its node."""
         if self._giver is not None and isinstance(engine, SlurmEngine):
@@ -245,7 +250,9 @@ class SlurmContext:
             if time.monotonic() >= give_up_at:
                 return  # it is not as idle as it was thought to be
             time.sleep(LOOK_S)
-        active = [each.node for each in self._engines if not each.is_gone()]
+        self._gone.add(engine.node)
+        # An engine that an earlier driver started here is not among ours: its node stays too.
+        active = [share.node for share in self.nodes if share.node not in self._gone]
         giver.node(Gone(engine.node, engine.code or 0, active))
 
 

@@ -338,6 +338,8 @@ class Driver:
             if engine.id == id:
                 for allocation in self._allocations:
                     allocation.give_back(engine.handle)
+                    if engine.handle.node == allocation.driver_node:
+                        self._left_out.discard(engine.handle.node)  # it stays, and may be needed
 
     def _perform_on_engine(self, effect: fx.Effect) -> None:
         engine = self._engines.get(effect.engine)  # type: ignore[union-attr]  # the rest have one
