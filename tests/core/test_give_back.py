@@ -38,6 +38,14 @@ def test_a_node_that_has_run_dry_is_given_back_when_its_engine_has_left() -> Non
     assert bench.given_back == [dry.id]
 
 
+def test_a_node_that_came_when_nothing_was_left_to_give_is_given_back_too() -> None:
+    bench = Bench(tasks(1)).begin()
+    busy, late = node(bench), node(bench)
+    assert late.is_closing and not late.runs_stop and not busy.is_closing
+    bench.leave(late)
+    assert bench.given_back == [late.id]
+
+
 def test_the_last_one_stays_for_what_the_list_may_have_grown_by() -> None:
     bench = Bench(tasks(2)).begin()
     first, last = node(bench), node(bench)

@@ -870,7 +870,7 @@ class Scheduler:
             return
         staying = sum(engine.state <= p.OPEN for engine in self.pool)
         for engine in self.pool:
-            if staying > 1 and engine.state == p.OPEN and not engine.held \
+            if staying > 1 and engine.state in (p.JOINED, p.OPEN) and not engine.held \
                     and engine.context in self._lenders:
                 staying -= 1
                 engine.is_dry = True
