@@ -62,7 +62,9 @@ if TYPE_CHECKING:
     from overnight.sources.earlier import Earlier
 
 STDIN = 0
-LISTENS_AFTER_S = 0.5
+LISTENS_AFTER_S = 2.0
+"""Making a certificate and a door costs a tenth of a second of CPU: no short run pays for it."""
+
 MOST_COMMANDS = 4096
 """Items looked at for per-engine commands, which stand before the first task."""
 
